@@ -52,7 +52,7 @@ IMPORTED = (
     "pilotage.schema.definition.validate",
     "pilotage.schema.generate.crd",
     "pilotage.server.assembly",
-    "pilotage.server.codec.structure",
+    "pilotage.codec.structure",
     "pilotage.server.plugins.policies",
     "pilotage.server.plugins.webhooks",
     "pilotage.server.registry",

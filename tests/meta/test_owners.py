@@ -30,6 +30,10 @@ def widget(name: str = "one", namespace: str = "default", uid: str = "1") -> Wid
     return Widget(metadata=ObjectMeta(name=name, namespace=namespace, uid=uid))
 
 
+def reference(uid: str, api_version: str = "example.com/v1") -> OwnerReference:
+    return OwnerReference(api_version=api_version, kind="Widget", name="one", uid=uid, controller=True)
+
+
 def test_a_controller_blocks_its_deletion_and_is_found_again() -> None:
     owner, owned = widget(), widget("part", uid="2")
     set_controller_reference(owner, owned)
@@ -46,12 +50,34 @@ def test_a_controller_blocks_its_deletion_and_is_found_again() -> None:
 
 def test_the_same_owner_is_brought_up_to_date() -> None:
     owned = widget("part", uid="2")
-    old = OwnerReference(api_version="example.com/v1alpha1", kind="Widget", name="one", uid="0", controller=True)
-    owned.metadata.owner_references = [old]
+    owned.metadata.owner_references = [reference("1", "example.com/v1alpha1")]
     set_controller_reference(widget(), owned, block_owner_deletion=False)
     assert [(one.api_version, one.uid) for one in owned.metadata.owner_references] == [("example.com/v1", "1")]
     set_owner_reference(widget(), owned)
     assert [one.controller for one in owned.metadata.owner_references] == [None]
+
+
+def test_an_owner_of_the_same_name_with_another_uid_is_another_owner() -> None:
+    owned = widget("part", uid="2")
+    owned.metadata.owner_references = [reference("0")]
+    with pytest.raises(AlreadyOwned, match=r"\(uid 0\), not by one \(uid 1\).*read the owner again") as caught:
+        set_controller_reference(widget(), owned)
+    assert (caught.value.owner.uid, caught.value.refused.uid) == ("0", "1")
+    assert not has_owner_reference(widget(), owned)
+    assert not remove_owner_reference(widget(), owned)
+    assert [one.uid for one in owned.metadata.owner_references] == ["0"]
+    set_owner_reference(widget(), owned)
+    assert [one.uid for one in owned.metadata.owner_references] == ["0", "1"]
+    assert remove_owner_reference(widget(), owned)
+    assert [one.uid for one in owned.metadata.owner_references] == ["0"]
+
+
+def test_an_owner_without_a_uid_is_compared_by_its_name() -> None:
+    owned = widget("part", uid="2")
+    set_owner_reference(widget(), owned)
+    assert has_owner_reference(widget(uid=""), owned)
+    assert not has_owner_reference(widget("two", uid=""), owned)
+    assert remove_owner_reference(widget(uid=""), owned)
 
 
 def test_there_is_one_controller() -> None:
@@ -59,7 +85,7 @@ def test_there_is_one_controller() -> None:
     set_controller_reference(widget(), owned)
     with pytest.raises(AlreadyOwned, match="default/part is already owned by another Widget controller one") as caught:
         set_controller_reference(widget("two", uid="3"), owned)
-    assert caught.value.owner.name == "one"
+    assert (caught.value.owner.name, caught.value.refused.name) == ("one", "two")
     assert len(owned.metadata.owner_references) == 1
     set_owner_reference(widget("two", uid="3"), owned, block_owner_deletion=True)
     assert len(owned.metadata.owner_references) == 2

@@ -12,6 +12,7 @@ from pilotage.client.reader import Reader
 from pilotage.client.session import Defaults, ServedKinds, Session
 from pilotage.client.transport.warnings import LoggedOnce, WarningHandler
 from pilotage.client.writer import Writer
+from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.forms import Kind, Object
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping
@@ -26,6 +27,8 @@ if TYPE_CHECKING:  # loaded on use: a program that reads an object or two starts
     from pilotage.rest.listing import RestListerWatcher
 
 R = TypeVar("R", bound=Resource)
+_MOST_FUTILE = 10_000
+"""How many writes without an effect are remembered."""
 
 
 class Client(Reader, Writer):
@@ -53,6 +56,7 @@ class Client(Reader, Writer):
             ServedKinds(_mapper_of(transport) if rest_mapper is None else rest_mapper),
             Defaults(user_agent=user_agent, field_owner=field_owner),
             warning_handler if warning_handler is not None else LoggedOnce(),
+            Recent(_MOST_FUTILE),
         )
 
     @property
@@ -60,6 +64,11 @@ class Client(Reader, Writer):
         """Maps kinds to the resources that the server serves. A cluster's mapper is filled when it opens; see
         `DynamicRESTMapper`."""
         return self._session.catalogue.mapper
+
+    @property
+    def futile_writes(self) -> Recent[tuple[str, int], int]:
+        """The writes that had no effect, of this client and those made from it: see `client.futile`."""
+        return self._session.futile
 
     @property
     def live(self) -> Client:
@@ -141,7 +150,11 @@ class Client(Reader, Writer):
         from pilotage.rest.users import ActingTransport, acting_user
 
         user = acting_user(name, groups, uid=uid, extra=extra)
-        return self.live._with(replace(self._session, transport=ActingTransport(self._session.transport, user)))
+        return self.live._with(
+            replace(
+                self._session, transport=ActingTransport(self._session.transport, user), futile=Recent(_MOST_FUTILE)
+            )
+        )
 
     def _with(self, session: Session) -> Self:
         made = copy.copy(self)

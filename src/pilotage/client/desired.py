@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pilotage.client.patch import Patch, own_document, raw_patch
+from pilotage.codec.canonical import canonical_form
 from pilotage.errors import DecodeError
 from pilotage.meta import objects
-from pilotage.meta.documents import Document, copied
+from pilotage.meta.differences.difference import unknown_parts
+from pilotage.meta.documents import Document, equal, same
 from pilotage.meta.forms import Object, gvk_of
 from pilotage.meta.models import Resource
-from pilotage.meta.owners import Owner, set_controller_reference
 from pilotage.meta.patches import merge, merge_diff, strategic, strategic_diff
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import PatchType
 from pilotage.types import builtin
 
-_SETTABLE_METADATA = ("labels", "annotations", "ownerReferences", "finalizers")
-_SHARED_LISTS = ("ownerReferences", "finalizers")
-"""Other writers have entries in these lists: entries that the desired object does not name are kept."""
+_SETTABLE_METADATA = ("labels", "annotations", "finalizers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,34 +46,23 @@ class Difference:
         return self.type is PatchType.MERGE and _has_list(self.document)
 
 
-def desired_state(found: Object, desired: Object, owner: Owner | None) -> Document:
-    """The found object with the fields of the desired one, as a document."""
-    before, wanted = own_document(found), settable(own_document(desired))
-    metadata, there = wanted.get("metadata", {}), before.get("metadata", {})
-    for name in _SHARED_LISTS:
-        if name in metadata:
-            metadata[name] = _union(there.get(name) or [], metadata[name])
+def desired_state(before: Document, desired: Object) -> Document:
+    """A found object with the fields of the desired one, except for its owners."""
+    wanted = settable(own_document(desired))
     model = strategy_of(desired)
+    finalizers = wanted.get("metadata", {}).pop("finalizers", [])
     after = merge.apply(before, wanted) if model is None else strategic.apply(before, wanted, model)
-    for name in _SHARED_LISTS:  # merged here: a strategic merge would add an owner that was created again a second time
-        if name in metadata:
-            after["metadata"] = after["metadata"] | {name: metadata[name]}
-    return owned(after, owner)
+    if finalizers:  # other writers have entries in this list
+        there = before["metadata"].get("finalizers") or []
+        kept = [entry for entry in there if entry not in finalizers]
+        after["metadata"] = after["metadata"] | {"finalizers": [*kept, *finalizers]}
+    return after
 
 
-def owned(document: Document, owner: Owner | None) -> Document:
-    """The document with `owner` as its controller. Raises AlreadyOwned if it has another controller."""
-    if owner is None:
-        return document
-    made = Unstructured(document | {"metadata": copied(document.get("metadata", {}))})
-    set_controller_reference(owner, made)
-    return made.document
-
-
-def difference(found: Object, after: Document, *, status_apart: bool) -> Difference:
-    """The difference between the found and the desired object; empty if they are equivalent."""
-    before, model = own_document(found), strategy_of(found)
-    if isinstance(found, Resource) and _same_to(type(found), before, after):
+def difference(kind: Object, before: Document, after: Document, *, status_apart: bool) -> Difference:
+    """The difference between the found and the desired state of an object; empty if they are equivalent."""
+    model = strategy_of(kind)
+    if is_equivalent(kind, before, after):
         after = before
     states: tuple[Document, Document] = ({}, {})
     if status_apart:
@@ -92,14 +78,8 @@ def settable(wanted: Document) -> Document:
     """The fields of a desired object, without those that only the server sets."""
     metadata = wanted.get("metadata") or {}
     kept = {name: metadata[name] for name in _SETTABLE_METADATA if metadata.get(name)}
-    result = {key: value for key, value in wanted.items() if key not in ("apiVersion", "kind", "metadata")}
-    if (wanted.get("apiVersion"), wanted.get("kind")) == ("v1", "Secret") and isinstance(
-        wanted.get("stringData"), Mapping
-    ):
-        # It is write-only: the server stores it as `data`, which is what must be compared.
-        encoded = {key: base64.b64encode(value.encode()).decode() for key, value in result.pop("stringData").items()}
-        result["data"] = (result.get("data") or {}) | encoded
-    return result | ({"metadata": kept} if kept else {})
+    content = {key: value for key, value in wanted.items() if key not in ("apiVersion", "kind", "metadata")}
+    return content | ({"metadata": kept} if kept else {})
 
 
 def strategy_of(obj: Object) -> type[Resource] | None:
@@ -109,30 +89,37 @@ def strategy_of(obj: Object) -> type[Resource] | None:
     return builtin.type_for(gvk_of(obj))
 
 
+def is_equivalent(obj: Object, before: Document, after: Document) -> bool:
+    """Whether a server would store two documents as the same object: `1000m` is `1`, an empty map is none, and the
+    default of a built-in kind is the same as an absent field."""
+    if same(before, after):
+        return True
+    model = strategy_of(obj)
+    if model is None:
+        return isinstance(obj, Resource) and _same_to(type(obj), before, after)
+    old, new = (canonical_form(gvk_of(obj), each) for each in (before, after))
+    if old is None or new is None:
+        return False
+    return equal(old, new) or _same_to(model, old, new)
+
+
 def _same_to(kind: type[Resource], before: Document, after: Document) -> bool:
-    """Whether only the spelling differs: `1000m` and `1`, an empty map and none."""
+    """Whether only the spelling of fields differs that the class knows."""
     try:
         one, other = (objects.decode(kind, objects.encode(Unstructured(each))) for each in (before, after))
     except DecodeError:
         return False  # the server reports the error
-    return bool(one == other)
+    if one != other:
+        return False
+    unknown = (
+        unknown_parts(document, objects.read(objects.encode(obj)), kind)
+        for document, obj in ((before, one), (after, other))
+    )
+    return same(*unknown)
 
 
 def _without_status(document: Document) -> Document:
     return {key: value for key, value in document.items() if key != "status"}
-
-
-def _union(there: list[Any], wanted: list[Any]) -> list[Any]:
-    """The entries of both lists; owners are identified by kind and name."""
-    names = [_name(entry) for entry in wanted]
-    return [*(entry for entry in there if _name(entry) not in names), *wanted]
-
-
-def _name(entry: Any) -> Any:
-    if not isinstance(entry, dict):
-        return entry
-    group = str(entry.get("apiVersion")).rpartition("/")[0]
-    return group, entry.get("kind"), entry.get("name")
 
 
 def _has_list(value: Any) -> bool:

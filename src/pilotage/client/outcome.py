@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import enum
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from pilotage.client import desired as wanted
 from pilotage.client.client import Client
 from pilotage.client.desired import Difference
-from pilotage.client.patch import own_document
+from pilotage.client.futile import Write
+from pilotage.client.patch import Patch, own_document
 from pilotage.client.targets import replace_content
-from pilotage.errors import AlreadyExists, BadRequest, Conflict, InvalidDefinition, NotFound
+from pilotage.errors import AlreadyExists, BadRequest, Conflict, Forbidden, InvalidDefinition, NoMatch, NotFound
 from pilotage.meta import objects
-from pilotage.meta.documents import Document
+from pilotage.meta.documents import Document, copied
 from pilotage.meta.forms import gvk_of, kind_of
-from pilotage.meta.models import Resource
-from pilotage.meta.owners import Owner, set_controller_reference
-from pilotage.meta.unstructured import Unstructured
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.models import OwnerReference, Resource
+from pilotage.meta.owners import AlreadyOwned, Owner, add_reference, controller_reference, is_namesake
+from pilotage.meta.unstructured import Unstructured, metadata_only
 
 W = TypeVar("W", bound=Resource | Unstructured)
 
@@ -77,15 +79,7 @@ async def create_or_update(client: Client, obj: W, mutate: Mutate[W], *, owner: 
     found = await task.find(client)
     if found is None:
         return await task.create()
-    before = objects.updated(found)
-    changed = await task.changed(found)
-    after = objects.updated(changed)
-    if objects.read(before) == objects.read(after):
-        replace_content(obj, before)
-        return Outcome.UNCHANGED
-    await client.update(changed)
-    replace_content(obj, objects.updated(changed))
-    return Outcome.UPDATED
+    return await task.update(found)
 
 
 class _Task:
@@ -120,24 +114,25 @@ class _Task:
     async def create(self) -> Outcome:
         obj = self._fresh(self._given)
         await self._apply_mutation(obj)
-        if self._owner is not None:
-            set_controller_reference(self._owner, obj)
+        await self._own(obj)
         status = own_document(obj).get("status")
         await self._client.create(obj)
         if status and await self._has_status():
-            difference = wanted.difference(obj, own_document(obj) | {"status": status}, status_apart=True)
+            before = own_document(obj)
+            difference = wanted.difference(obj, before, before | {"status": status}, status_apart=True)
             if difference.status:
                 await self._client.patch(obj, difference.status_patch(), subresource="status")
         replace_content(self._desired, objects.updated(obj))
         return Outcome.CREATED
 
     async def patch(self, found: Any) -> Outcome:
-        after = await self._state(found)
+        before = own_document(found)
+        after = await self._state(found, before)
         status_apart = "status" in after and await self._has_status()
-        difference = wanted.difference(found, after, status_apart=status_apart)
-        await self._send(found, difference)
+        difference = wanted.difference(found, before, after, status_apart=status_apart)
+        changed = await self._send(found, difference)
         replace_content(self._desired, objects.updated(found))
-        match bool(difference.document), bool(difference.status):
+        match changed:
             case True, True:
                 return Outcome.UPDATED_STATUS
             case True, False:
@@ -146,25 +141,83 @@ class _Task:
                 return Outcome.UPDATED_STATUS_ONLY
         return Outcome.UNCHANGED
 
+    async def update(self, found: Any) -> Outcome:
+        before, changed = own_document(found), await self.changed(found)
+        after = own_document(changed)
+        write = None
+        if not wanted.is_equivalent(found, before, after):
+            write = Write(before, after, *await self._apart())
+        if write is None or write.is_futile(self._client.futile_writes):
+            replace_content(self._desired, objects.updated(found))
+            return Outcome.UNCHANGED
+        await self._client.update(changed)
+        replace_content(self._desired, objects.updated(changed))
+        has_effect = write.has_effect(own_document(changed), self._client.futile_writes)
+        return Outcome.UPDATED if has_effect else Outcome.UNCHANGED
+
     async def changed(self, found: Any) -> Any:
         """A copy of the found object, changed by the caller's function, with the owner."""
         made = objects.copy_of(found)
         await self._apply_mutation(made)
-        if self._owner is not None:
-            set_controller_reference(self._owner, made)
+        await self._own(made)
         return made
 
-    async def _state(self, found: Any) -> Document:
+    async def _state(self, found: Any, before: Document) -> Document:
         if self._mutate is not None:
             return own_document(await self.changed(found))
-        return wanted.desired_state(found, self._fresh(self._given), self._owner)
+        desired = self._fresh(self._given)
+        after = wanted.desired_state(before, desired)
+        references = desired.metadata.owner_references
+        if self._owner is None and not references:
+            return after
+        made = Unstructured(after | {"metadata": copied(after["metadata"])})
+        for reference in references:
+            await self._refer(reference, made)
+        await self._own(made)
+        return made.document
 
-    async def _send(self, found: Any, difference: Difference) -> None:
+    async def _own(self, obj: Any) -> None:
+        if self._owner is not None:
+            await self._refer(controller_reference(self._owner, obj), obj)
+
+    async def _refer(self, reference: OwnerReference, obj: Any) -> None:
+        """Add an owner. A controller of its name that was deleted is replaced; any other controller is an error."""
+        try:
+            add_reference(reference, obj)
+        except AlreadyOwned as error:
+            if not is_namesake(error.owner, reference) or not await self._exists(reference):
+                raise
+            references = obj.metadata.owner_references
+            obj.metadata.owner_references = [other for other in references if other.uid != error.owner.uid]
+            add_reference(reference, obj)
+
+    async def _exists(self, reference: OwnerReference) -> bool:
+        """Whether the server has the owner with this uid. The caller may have read it before it was deleted."""
+        kind = metadata_only(GroupVersionKind.of(reference.api_version, reference.kind))
+        try:
+            found = await self._client.live.find(kind, reference.name, namespace=self._namespace)
+        except (Forbidden, NoMatch):
+            return False
+        return found is not None and found.metadata.uid == reference.uid
+
+    async def _send(self, found: Any, difference: Difference) -> tuple[bool, bool]:
+        """Send what differs. Returns whether that changed the object, and its status."""
+        document = status = False
         if difference.document:
             lock = found.metadata.resource_version if difference.replaces_lists else ""
-            await self._client.patch(found, difference.patch(lock))
+            write = Write(own_document(found), difference.document, *await self._apart())
+            document = await self._send_once(found, write, difference.patch(lock))
         if difference.status:
-            await self._client.patch(found, difference.status_patch(), subresource="status")
+            write = Write(own_document(found), {"status": difference.status})
+            status = await self._send_once(found, write, difference.status_patch(), subresource="status")
+        return document, status
+
+    async def _send_once(self, found: Any, write: Write, patch: Patch, *, subresource: str = "") -> bool:
+        """Send a patch, unless it is known to change nothing. Returns whether it changed the object."""
+        if write.is_futile(self._client.futile_writes):
+            return False
+        await self._client.patch(found, patch, subresource=subresource)
+        return write.has_effect(own_document(found), self._client.futile_writes)
 
     async def _apply_mutation(self, obj: Any) -> None:
         if self._mutate is None:
@@ -178,6 +231,10 @@ class _Task:
                 f"the function changed the name of {gvk_of(obj).kind} {self._namespace}/{self._name} to "
                 f"{namespace}/{name}: name and namespace must stay"
             )
+
+    async def _apart(self) -> Sequence[str]:
+        """The fields that a write of the object does not concern."""
+        return ("status",) if await self._has_status() else ()
 
     async def _has_status(self) -> bool:
         return await self._client.has_subresource(gvk_of(self._desired), "status")

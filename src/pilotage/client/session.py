@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from pilotage.client.targets import KindTarget
 from pilotage.client.transport.warnings import ServerWarning, WarningHandler
 from pilotage.errors import ApiError, BadRequest, NoMatch, NotFound, PilotageError
+from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.forms import Kind, Object, gvk_of, kind_of, no_kind, reader_of
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping, not_served
@@ -116,6 +117,8 @@ class Session(Value, frozen=True, dict=True):
     catalogue: ServedKinds
     defaults: Defaults
     warn: WarningHandler
+    futile: Recent[tuple[str, int], int]
+    """The writes that had no effect: see `client.futile`."""
 
     def with_defaults(self, **changes: Any) -> Session:
         return replace(self, defaults=replace(self.defaults, **changes))

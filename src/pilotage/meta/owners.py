@@ -30,10 +30,12 @@ class InvalidOwner(PilotageError):
 
 
 class AlreadyOwned(PilotageError):
-    """The object already has another controller, `owner`. Nothing was changed."""
+    """The object already has another controller, `owner`, so that `refused` cannot be its controller. Nothing was
+    changed."""
 
-    def __init__(self, message: str, owner: OwnerReference) -> None:
+    def __init__(self, message: str, owner: OwnerReference, refused: OwnerReference) -> None:
         self.owner = owner
+        self.refused = refused
         super().__init__(message)
 
 
@@ -42,18 +44,29 @@ def set_controller_reference(owner: Owner, controlled: HasMetadata, *, block_own
 
     With `block_owner_deletion` a foreground deletion of the owner waits for this object. An existing reference to the
     same owner is updated. Raises AlreadyOwned if the object has another controller, and InvalidOwner for an owner in
-    another namespace.
+    another namespace. An owner of the same name with another uid is another owner.
     """
-    reference = _reference(owner, controlled)
-    reference.controller = True
+    reference = controller_reference(owner, controlled)
     reference.block_owner_deletion = block_owner_deletion
-    existing = controller_of(controlled)
-    if existing is not None and not _same(existing, reference):
-        name = f"{controlled.metadata.namespace}/{controlled.metadata.name}"
-        raise AlreadyOwned(
-            f"object {name} is already owned by another {existing.kind} controller {existing.name}", existing
-        )
-    _put(reference, controlled)
+    add_reference(reference, controlled)
+
+
+def controller_reference(owner: Owner, controlled: HasMetadata) -> OwnerReference:
+    """The reference by which `owner` controls an object. Raises InvalidOwner if it cannot own the object."""
+    reference = _reference(owner, controlled)
+    reference.controller = reference.block_owner_deletion = True
+    return reference
+
+
+def add_reference(reference: OwnerReference, owned: HasMetadata) -> None:
+    """Add a reference to those of an object; one to the same owner is replaced.
+
+    Raises AlreadyOwned for a controller, if the object has another one.
+    """
+    existing = controller_of(owned)
+    if reference.controller and existing is not None and not _same(existing, reference):
+        raise AlreadyOwned(_already_owned(owned, existing, reference), existing, reference)
+    _put(reference, owned)
 
 
 def set_owner_reference(owner: Owner, owned: HasMetadata, *, block_owner_deletion: bool = False) -> None:
@@ -64,11 +77,14 @@ def set_owner_reference(owner: Owner, owned: HasMetadata, *, block_owner_deletio
     reference = _reference(owner, owned)
     if block_owner_deletion:
         reference.block_owner_deletion = True
-    _put(reference, owned)
+    add_reference(reference, owned)
 
 
 def remove_owner_reference(owner: Owner, owned: HasMetadata) -> bool:
-    """Remove `owner` from the owners of `owned`; False if it was not an owner."""
+    """Remove `owner` from the owners of `owned`; False if it was not an owner.
+
+    An owner of the same name with another uid stays. An owner without a uid is compared by group, kind and name.
+    """
     references = owned.metadata.owner_references
     kept = [other for other in references if not _refers(other, owner)]
     if len(kept) == len(references):
@@ -78,7 +94,10 @@ def remove_owner_reference(owner: Owner, owned: HasMetadata) -> bool:
 
 
 def has_owner_reference(owner: Owner, owned: HasMetadata) -> bool:
-    """Whether `owner` is among the owners, in any version of its kind."""
+    """Whether `owner` is among the owners, in any version of its kind.
+
+    An owner without a uid is compared by group, kind and name.
+    """
     return any(_refers(reference, owner) for reference in owned.metadata.owner_references)
 
 
@@ -132,13 +151,31 @@ def _put(reference: OwnerReference, owned: HasMetadata) -> None:
 
 
 def _refers(reference: OwnerReference, owner: Owner) -> bool:
-    wanted = OwnerReference(api_version=owner.api_version, kind=owner.kind, name=owner.metadata.name, uid="")
-    return _same(reference, wanted)
+    metadata = owner.metadata
+    wanted = OwnerReference(api_version=owner.api_version, kind=owner.kind, name=metadata.name, uid=metadata.uid)
+    return _same(reference, wanted) if metadata.uid else is_namesake(reference, wanted)
 
 
 def _same(one: OwnerReference, other: OwnerReference) -> bool:
-    """Compared by group, kind and name: the version may change, and the uid changes when the owner is created again."""
+    """The version of the kind may change; the uid changes when the owner is deleted and created again."""
+    return one.uid == other.uid and is_namesake(one, other)
+
+
+def is_namesake(one: OwnerReference, other: OwnerReference) -> bool:
+    """Whether two references name owners of the same group, kind and name, which may have different uids."""
     return (_group(one), one.kind, one.name) == (_group(other), other.kind, other.name)
+
+
+def _already_owned(owned: HasMetadata, owner: OwnerReference, refused: OwnerReference) -> str:
+    name = f"{owned.metadata.namespace}/{owned.metadata.name}"
+    owners = f"{owner.kind} controller {owner.name} (uid {owner.uid}), not by {refused.name} (uid {refused.uid})"
+    message = f"object {name} is already owned by another {owners}"
+    if not is_namesake(owner, refused):
+        return message
+    return (
+        f"{message}: one of them was deleted and another one was created under its name; read the owner again, or wait "
+        "until the garbage collector has deleted the object of the old one"
+    )
 
 
 def _group(reference: OwnerReference) -> str:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar, overload
 
 import msgspec
 
+from pilotage.codec import verbatim
 from pilotage.errors import ApiError, RequestTooLarge, StorageBroken
 from pilotage.meta.documents import Document
-from pilotage.server.codec import verbatim
 from pilotage.storage.interface import Entry
 
 if TYPE_CHECKING:

@@ -17,8 +17,9 @@ from pilotage.rest.request import Verb
 from pilotage.server.definitions import collection_of, head_of
 
 if TYPE_CHECKING:  # compiled on use: a program that touches three kinds pays for three
+    from pilotage.codec.defaults.table import Default
+    from pilotage.codec.structure import Structure
     from pilotage.schema.structural import StructuralSchema
-    from pilotage.server.codec.structure import Structure
     from pilotage.server.strategies.strategy import Strategy
     from pilotage.server.webhooks.endpoints import DefinitionConversion
 
@@ -120,9 +121,23 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
         """Decodes and encodes objects of a built-in kind; custom resources are stored without a codec."""
         if self.custom:
             return None
-        from pilotage.server.codec.structure import structure_of
+        from pilotage.codec.structure import structure_of
 
         return structure_of(self.gvk)
+
+    @cached_property
+    def _default(self) -> Default | None:
+        if self.custom:
+            return None
+        from pilotage.codec.defaults.table import default_of
+
+        return default_of(self.gvk)
+
+    def default(self, document: Document) -> None:
+        """Set the defaults of a built-in kind, in place. Those of a custom one are in its schema."""
+        if self._default is not None:
+            self._default(document)
+        self.strategy.default(document)
 
     @property
     def compiled(self) -> bool:

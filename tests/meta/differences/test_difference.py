@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pilotage.errors import DecodeError, UnplacedItems
 from pilotage.meta import objects
-from pilotage.meta.differences.difference import carry, carry_parts, holds_unknown
+from pilotage.meta.differences.difference import carry, carry_parts, unknown_parts
 from pilotage.meta.markers import ListType
 from pilotage.meta.models import Model, Resource, omit, resource
 from pilotage.meta.scalars.quantity import Quantity
@@ -333,7 +333,9 @@ def test_what_is_too_deep_to_be_written_is_refused() -> None:
 
 
 def test_defaults_that_a_class_leaves_out_are_not_unknown() -> None:
-    assert not holds_unknown({"name": "a", "note": "", "words": []}, {"name": "a"}, Leaf)
-    assert holds_unknown({"name": "a", "other": None}, {"name": "a"}, Leaf)
-    assert holds_unknown({"name": "a", "leaf": {"name": "b", "x": 1}}, {"name": "a", "leaf": {"name": "b"}}, Node)
-    assert holds_unknown({"name": "a", "leaves": [{"x": 1}]}, {"name": "a", "leaves": [{}]}, Node)
+    assert not unknown_parts({"name": "a", "note": "", "words": []}, {"name": "a"}, Leaf)
+    assert unknown_parts({"name": "a", "other": None}, {"name": "a"}, Leaf) == {"other": None}
+    nested = {"name": "a", "leaf": {"name": "b", "x": 1}}
+    assert unknown_parts(nested, {"name": "a", "leaf": {"name": "b"}}, Node) == {"leaf": {"x": 1}}
+    listed = {"name": "a", "leaves": [{"x": 1}]}
+    assert unknown_parts(listed, {"name": "a", "leaves": [{}]}, Node) == {"leaves": [{"x": 1}]}

@@ -13,13 +13,13 @@ from typing import Any
 
 import msgspec
 
+from pilotage.codec import verbatim
 from pilotage.errors import ApiError
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, User, Verb, WriteOptions
 from pilotage.server import records
 from pilotage.server.assembly import cluster_context
-from pilotage.server.codec import verbatim
 from pilotage.server.registry import Registry
 from pilotage.storage.interface import Put
 from pilotage.storage.memory import MemoryStorage

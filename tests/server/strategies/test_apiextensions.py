@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from pilotage.codec.defaults.cluster import default_definition
 from pilotage.server.catalogue.custom import resources_of
 from pilotage.server.strategies import apiextensions
 from pilotage.server.strategies.builtin import STRATEGIES
@@ -137,5 +138,5 @@ def test_a_definition_with_a_wrong_ca_bundle_is_not_established_until_it_is_corr
 
 def test_stored_versions_default_to_the_storage_version() -> None:
     document = definition()
-    STRATEGY.default(document)
+    default_definition(document)
     assert document["status"]["storedVersions"] == ["v1"]

@@ -16,16 +16,15 @@ def test_the_flags_are_known_before_the_class_is_imported() -> None:
     assert strategy.generation
     assert replace(strategy, subresources=("status",)).subresources == ("status",)
     with pytest.raises(ModuleNotFoundError):
-        strategy.default({})
+        strategy.prepare_for_create({})
 
 
 def test_all_else_is_that_of_the_class() -> None:
     strategy = replace(
         DeferredStrategy(target="apps.replicasets:ReplicaSetStrategy", generation=True), subresources=("status",)
     )
-    document: Document = {"metadata": {"name": "one"}, "spec": {}}
-    strategy.default(document)
-    assert document["spec"]["replicas"] == 1
+    document: Document = {"metadata": {"name": "one"}, "spec": {"template": {}}}
+    assert "spec.selector" in [cause.field for cause in strategy.validate(document)]
     strategy.prepare_for_create(document)
     assert document["metadata"]["generation"] == 1
     assert isinstance(strategy, DeferredStrategy)

@@ -7,10 +7,10 @@ import random
 
 import pytest
 
+from pilotage.codec.scalars import Mismatch
 from pilotage.errors import ApiError
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.server.catalogue.catalogue import Catalogue
-from pilotage.server.codec.scalars import Mismatch
 from pilotage.storage.memory import MemoryStorage
 
 from .mutations import BASES, mutated

@@ -137,7 +137,7 @@ def _origins(
         before=[canonical(item) for item in before],
         after=[canonical(item) for item in after],
         base=[canonical(item) for item in base],
-        unknown=[holds_unknown(old, known, model) for old, known in zip(base, before, strict=True)],
+        unknown=[bool(unknown_parts(old, known, model)) for old, known in zip(base, before, strict=True)],
     )
     try:
         return pairing.by_value(lists)
@@ -145,24 +145,27 @@ def _origins(
         raise UnplacedItems(path) from None
 
 
-def holds_unknown(base: Any, before: Any, place: Place) -> bool:
-    """Whether `base` has a field, at any depth, that the class does not know. Defaults that it leaves out are known."""
+def unknown_parts(base: Any, before: Any, place: Place) -> Any:
+    """The fields of `base`, at any depth, that the class does not know; empty if it knows all. Defaults that it leaves
+    out are known."""
     if isinstance(base, dict) and isinstance(before, dict):
+        found: dict[str, Any] = {}
         for key, value in base.items():
             inside = _inside(place, key)
             # A known field that is absent in `before` is one that the class leaves out when it encodes: nothing is
             # lost.
             if key not in before and inside is None:
-                return True
-            if holds_unknown(value, before.get(key, {}), inside):
-                return True
-        return False
+                found[key] = value
+            elif parts := unknown_parts(value, before.get(key, {}), inside):
+                found[key] = parts
+        return found
     if isinstance(base, list) and isinstance(before, list):
+        if len(base) != len(before):
+            return [base]
         item = place.model if isinstance(place, FieldShape) and place.container == "list" else None
-        return len(base) != len(before) or any(
-            holds_unknown(old, known, item) for old, known in zip(base, before, strict=True)
-        )
-    return False
+        parts = [unknown_parts(old, known, item) for old, known in zip(base, before, strict=True)]
+        return parts if any(parts) else []
+    return {}
 
 
 def _inside(place: Place, key: str) -> Place:

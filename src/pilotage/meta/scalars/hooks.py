@@ -24,14 +24,14 @@ ENCODE_ERRORS = (NotImplementedError, TypeError, UnicodeEncodeError)
 
 def enc_hook(value: object) -> object:
     """The wire form of a value that msgspec does not know."""
+    if isinstance(value, Quantity):  # first: the check for a protocol takes longest
+        return value.wire
+    if isinstance(value, MicroTime | Duration):
+        return value.format()
     if isinstance(value, msgspec.Raw):
         return msgspec.json.decode(value)
     if isinstance(value, Documented):
         return value.document
-    if isinstance(value, Quantity):
-        return value.wire
-    if isinstance(value, MicroTime | Duration):
-        return value.format()
     raise NotImplementedError(f"a value of type {type(value).__name__} cannot be written as JSON")
 
 

@@ -9,6 +9,9 @@ from typing import Annotated, Any, cast
 
 import msgspec
 
+from pilotage.codec import verbatim
+from pilotage.codec.gonames import SCHEME, TYPE_META
+from pilotage.codec.scalars import Mismatch
 from pilotage.errors import DecodeError, UnsupportedMediaType
 from pilotage.meta.causes import invalid, invalid_error, not_supported, too_long
 from pilotage.meta.documents import Document
@@ -18,9 +21,6 @@ from pilotage.meta.text import gojson, jsontext
 from pilotage.meta.validation.objectmeta import is_plain
 from pilotage.rest.negotiation import JSON, PROTOBUF, YAML
 from pilotage.rest.request import APIRequest, PatchType, Verb
-from pilotage.server.codec import verbatim
-from pilotage.server.codec.gonames import SCHEME, TYPE_META
-from pilotage.server.codec.scalars import Mismatch
 from pilotage.server.decoding.embedded import normalize_embedded
 from pilotage.server.decoding.fieldproblems import MAX_UNKNOWN, FieldProblems, duplicate_fields
 from pilotage.server.decoding.parts import check_parts

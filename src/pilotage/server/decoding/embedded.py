@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from pilotage.codec.scalars import Mismatch
 from pilotage.meta.causes import json_shown
 from pilotage.meta.documents import Document
 from pilotage.schema.structural.embedded import EmbeddedObject
 from pilotage.schema.structural.node import OBJECT_META
-from pilotage.server.codec.scalars import Mismatch
 from pilotage.server.resources import ResourceInfo
 
 _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
@@ -27,7 +27,7 @@ def normalize_embedded(document: Document, info: ResourceInfo) -> None:
 
 
 def _normalize_metadata(resource: EmbeddedObject) -> None:
-    from pilotage.server.codec.structure import structure  # with the schemas of built-in kinds
+    from pilotage.codec.structure import structure  # with the schemas of built-in kinds
 
     given = resource.value["metadata"]
     metadata = {} if given is None else given

@@ -114,4 +114,4 @@ def _default(document: Document, info: ResourceInfo) -> None:
             info.schema.default(document, limit=MAX_VALUE_BYTES)
         except DefaultsTooLargeError as error:
             raise RequestTooLarge(f"Request entity too large: {error}") from None
-    info.strategy.default(document)
+    info.default(document)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from pilotage.codec.defaults.containers import containers
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.plugin import Plugin, forbidden, section
 from pilotage.server.strategies.checks import resourcenames
-from pilotage.server.strategies.pods.surroundings import containers
 
 _HOSTNAME = "kubernetes.io/hostname"
 

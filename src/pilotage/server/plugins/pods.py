@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from pilotage.codec.defaults.containers import containers
 from pilotage.meta.documents import Document
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.plugin import Plugin, forbidden, section
-from pilotage.server.strategies.pods.surroundings import containers
 
 _PRIORITY_CLASSES = "scheduling.k8s.io/priorityclasses/"
 _RUNTIME_CLASSES = "node.k8s.io/runtimeclasses/"

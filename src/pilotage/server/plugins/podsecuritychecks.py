@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
+from pilotage.codec.defaults.containers import containers
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.pods.surroundings import containers
 
 _CAPABILITIES = frozenset(
     (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pilotage.codec.defaults.resources import Amounts
 from pilotage.errors import RevisionConflict
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource
@@ -13,7 +14,7 @@ from pilotage.server import records
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins import quotausage
 from pilotage.server.plugins.plugin import QUOTAS, Plugin, PluginContext, forbidden
-from pilotage.server.strategies.pods.containers.resources import Amounts, parsed
+from pilotage.server.strategies.pods.containers.resources import parsed
 from pilotage.storage.interface import Entry, Put
 
 _UPDATED = (quotausage.PODS, quotausage.SERVICES, quotausage.CLAIMS)

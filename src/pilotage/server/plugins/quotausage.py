@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from pilotage.codec.defaults.containers import containers
+from pilotage.codec.defaults.resources import HUGE_PAGES, Amounts
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource
 from pilotage.meta.scalars.quantity import Quantity
-from pilotage.server.strategies.checks import resourcenames
 from pilotage.server.strategies.pods.affinity import pod_terms
-from pilotage.server.strategies.pods.containers.resources import Amounts, parsed, pod_total
-from pilotage.server.strategies.pods.surroundings import containers
+from pilotage.server.strategies.pods.containers.resources import parsed, pod_total
 
 PODS = GroupResource("", "pods")
 SERVICES = GroupResource("", "services")
@@ -71,7 +71,7 @@ def _pod_usage(pod: Document) -> Amounts:
 def _compute(requests: Mapping[str, Quantity], limits: Mapping[str, Quantity]) -> Amounts:
     amounts: Amounts = {}
     for name, amount in requests.items():
-        if name in _PLAIN or name.startswith(resourcenames.HUGE_PAGES):
+        if name in _PLAIN or name.startswith(HUGE_PAGES):
             amounts |= {name: amount, f"requests.{name}": amount}
         elif "/" in name:
             amounts[f"requests.{name}"] = amount

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from pilotage.codec.defaults.resources import amounts, total
 from pilotage.errors import Cause, Forbidden
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.plugin import Plugin, forbidden
-from pilotage.server.strategies.pods.containers.resources import amounts, total
 
 _NODES = "core/nodes/"
 _SYSTEM = "kubernetes.io/os"

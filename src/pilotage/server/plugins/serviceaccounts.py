@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from pilotage.codec.defaults.containers import containers
 from pilotage.meta.documents import Document
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.plugin import Plugin, annotations_of, forbidden, section
 from pilotage.server.strategies.pods.annotations import MIRROR
-from pilotage.server.strategies.pods.surroundings import containers
 
 _SERVICE_ACCOUNTS = "core/serviceaccounts/"
 _ENFORCE = "kubernetes.io/enforce-mountable-secrets"

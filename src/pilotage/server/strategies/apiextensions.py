@@ -24,11 +24,6 @@ class DefinitionStrategy(Strategy):
     names_resources = True
     weight = COMPILED
 
-    def default(self, document: Document) -> None:
-        from pilotage.schema import definition as rules  # with CEL: not loaded before there is a definition
-
-        rules.apply_definition_defaults(document)
-
     def prepare_for_create(self, document: Document) -> None:
         super().prepare_for_create(document)
         stored = _with_storage_version(document, ())

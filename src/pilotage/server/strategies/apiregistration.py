@@ -27,11 +27,6 @@ class APIServiceStrategy(Strategy):
     qualified_finalizers = False
     kept_by_status = ("labels", "annotations", "finalizers", "ownerReferences")
 
-    def default(self, document: Document) -> None:
-        service = document["spec"].get("service")
-        if service is not None:
-            service.setdefault("port", 443)
-
     def prepare_for_create(self, document: Document) -> None:
         super().prepare_for_create(document)
         document["status"] = {}

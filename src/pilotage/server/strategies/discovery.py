@@ -33,11 +33,6 @@ class EndpointSliceStrategy(Strategy):
     immutable = ("addressType",)
     written_lists = (("endpoints",),)
 
-    def default(self, document: Document) -> None:
-        for port in document.get("ports") or ():
-            port.setdefault("name", "")
-            port.setdefault("protocol", "TCP")
-
     def prepare_for_create(self, document: Document) -> None:
         super().prepare_for_create(document)
         _drop_topology(document)

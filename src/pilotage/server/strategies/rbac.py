@@ -10,7 +10,7 @@ from pilotage.meta.causes import invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import path_segment_name
 from pilotage.server.strategies.checks import fields, items, labelselectors, texts
-from pilotage.server.strategies.strategy import Strategy, default_empty
+from pilotage.server.strategies.strategy import Strategy
 
 GROUP = "rbac.authorization.k8s.io"
 _SUBJECTS = ("ServiceAccount", "User", "Group")
@@ -37,13 +37,6 @@ class RoleBindingStrategy(Strategy):
     """Bindings grant a role to users, groups and service accounts; the role is immutable."""
 
     namespaced: ClassVar[bool] = True
-
-    def default(self, document: Document) -> None:
-        role = document["roleRef"]
-        default_empty(role, "apiGroup", GROUP)
-        for subject in document.get("subjects") or ():
-            if subject.get("kind") in ("User", "Group") and not subject.get("apiGroup"):
-                subject["apiGroup"] = GROUP
 
     def validate(self, document: Document) -> Iterator[Cause]:
         roles = ("Role", "ClusterRole") if self.namespaced else ("ClusterRole",)

@@ -23,9 +23,6 @@ class PriorityClassStrategy(Strategy):
     protected_names = tuple(_SYSTEM)
     protection = "this is a system priority class and cannot be deleted"
 
-    def default(self, document: Document) -> None:
-        document.setdefault("preemptionPolicy", "PreemptLowerPriority")
-
     def validate(self, document: Document) -> Iterator[Cause]:
         yield from _validate_value(document)
         policy = document.get("preemptionPolicy")

@@ -42,14 +42,6 @@ class SecretStrategy(Strategy):
 
     confidential = True
 
-    def default(self, document: Document) -> None:
-        """Text goes into the data, and there is always a type."""
-        given = document.pop("stringData", None)
-        if given:
-            encoded = {key: base64.b64encode(text.encode()).decode() for key, text in given.items()}
-            document["data"] = document.get("data", {}) | encoded
-        document.setdefault("type", "Opaque")
-
     def validate(self, document: Document) -> Iterator[Cause]:
         data = mapping(document.get("data"))
         yield from _key_causes(data, "data")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document, same
@@ -23,7 +23,7 @@ MOST_METADATA = ("deletionTimestamp", "selfLink", "labels", "annotations", "fina
 class Strategy:
     """The rules of a resource. This class has those of a built-in one with no rules of its own.
 
-    Documents of built-in kinds come in the internal form of `server.codec`, the old object too: types are right, there
+    Documents of built-in kinds come in the internal form of `codec`, the old object too: types are right, there
     are no nulls and no empty values (except behind pointers, as `replicas: 0`), structures that are never absent exist.
     Empty fields that are always written are filled in when the object is stored.
 
@@ -93,7 +93,7 @@ class Strategy:
     """The processing time of one byte, relative to other kinds."""
 
     def default(self, document: Document) -> None:
-        """Set defaults that the schema does not have, in place."""
+        """Set what the server fills in beside the defaults of the kind (`codec.defaults`), in place."""
 
     def set_requester(self, document: Document, user: User) -> None:
         """Record the user that creates an object, in place, for kinds that have such a field."""
@@ -226,12 +226,6 @@ def copy_field(target: Document, source: Document, key: str) -> None:
         target[key] = source[key]
     else:
         target.pop(key, None)
-
-
-def default_empty(document: Document, key: str, value: Any) -> None:
-    """Set a field that is absent or empty, in place."""
-    if not document.get(key):
-        document[key] = value
 
 
 def paths(*names: str, **renamed: str) -> Mapping[str, tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pilotage.codec import scalars
 from pilotage.errors import ApiError, BadRequest, InternalError, NotFound, ServiceUnavailable, Status, StatusDetails
 from pilotage.meta.causes import forbidden, invalid, invalid_error
 from pilotage.meta.documents import Document
@@ -10,7 +11,6 @@ from pilotage.rest.query import integer
 from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
 from pilotage.server import records
-from pilotage.server.codec import scalars
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
 

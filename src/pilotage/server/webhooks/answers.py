@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
+from pilotage.codec.gonames import SCHEME, TYPE_META
 from pilotage.errors import ConnectionLost, DecodeError
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.text import gojson, jsontext
-from pilotage.server.codec.gonames import SCHEME, TYPE_META
 
 _BY_STATUS = {
     400: "the server rejected our request for an unknown reason",

@@ -9,13 +9,13 @@ from typing import TypeVar
 
 import msgspec
 
+from pilotage.codec.defaults.networking import has_node_ports
 from pilotage.errors import Cause
 from pilotage.meta.causes import internal_error, invalid
 from pilotage.meta.documents import Document, copied
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.services.kinds import (
-    has_node_ports,
     is_headless,
     needs_cluster_ip,
     needs_health_check_port,

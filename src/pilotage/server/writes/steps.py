@@ -58,7 +58,7 @@ def default(
         for parent, name in nulls:  # as in Kubernetes, only a null that an apply leaves is not the same as absent
             parent.setdefault(name, None)
     warnings = problems.report(request, info)
-    info.strategy.default(document)
+    info.default(document)
     return warnings
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pilotage.codec.defaults.pods import default_pod
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.pods.defaults import default_pod
 from pilotage.server.strategies.pods.spec import validate_new_pod
 from pilotage.server.strategies.pods.strategy import PodStrategy
 

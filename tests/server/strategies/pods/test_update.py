@@ -7,7 +7,7 @@ import pytest
 from pilotage.meta.documents import Document, copied
 from pilotage.server.strategies.pods.update import validate_pod_update
 
-from ..writes import created, fields, updated
+from ..writes import created, fields, set_defaults, updated
 from .specs import STRATEGY, container, spec
 
 GATED = spec(schedulingGates=[{"name": "g"}], nodeSelector={"a": "b"})
@@ -117,6 +117,6 @@ def test_a_resize_changes_cpu_and_memory_and_nothing_else() -> None:
 
 def subresource(name: str, old: Document, **changes: Any) -> tuple[Document, list[str]]:
     document = copied(old) | {"spec": copied(old["spec"]) | copied(changes)}
-    STRATEGY.default(document)
+    set_defaults(STRATEGY, document)
     document = STRATEGY.prepare_for_subresource_update(name, document, old)
     return document, fields(STRATEGY.validate_subresource_update(name, document, old))

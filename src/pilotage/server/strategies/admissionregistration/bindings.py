@@ -26,9 +26,6 @@ class ValidatingAdmissionPolicyBindingStrategy(Strategy):
 
     qualified_finalizers = False
 
-    def default(self, document: Document) -> None:
-        rules.default_match_resources((document.get("spec") or {}).get("matchResources"))
-
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         return rules.name_warnings(document)
 

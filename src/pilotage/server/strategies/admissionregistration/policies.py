@@ -42,11 +42,6 @@ class ValidatingAdmissionPolicyStrategy(Strategy):
     kept_by_status = MOST_METADATA
     weight = COMPILED
 
-    def default(self, document: Document) -> None:
-        spec = document.setdefault("spec", {})
-        spec.setdefault("failurePolicy", "Fail")
-        rules.default_match_resources(spec.get("matchConstraints"))
-
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         return rules.name_warnings(document)
 

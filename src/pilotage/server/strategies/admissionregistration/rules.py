@@ -20,26 +20,6 @@ _STATIC = ".static.k8s.io"
 _RULES = ("resourceRules", "excludeResourceRules")
 
 
-def default_rules(rules: list[Document] | None) -> None:
-    for rule in rules or ():
-        rule.setdefault("scope", "*")
-
-
-def default_match_resources(resources: Document | None) -> None:
-    if resources is None:
-        return
-    default_selectors(resources)
-    for name in _RULES:
-        default_rules(resources.get(name))
-
-
-def default_selectors(value: Document) -> None:
-    """Defaults of webhooks and policies: they match equivalent requests, of all namespaces and objects."""
-    value.setdefault("matchPolicy", "Equivalent")
-    value.setdefault("namespaceSelector", {})
-    value.setdefault("objectSelector", {})
-
-
 def name_warnings(document: Document) -> list[str]:
     """Names with the suffix of objects that kube-apiserver reads from files, in later releases."""
     if not document["metadata"].get("name", "").endswith(_STATIC):

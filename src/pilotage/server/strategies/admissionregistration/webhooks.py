@@ -41,18 +41,6 @@ class ValidatingWebhookConfigurationStrategy(Strategy):
     weight = COMPILED
     mutating: ClassVar[bool] = False
 
-    def default(self, document: Document) -> None:
-        for webhook in document.get("webhooks") or ():
-            webhook.setdefault("failurePolicy", "Fail")
-            rules.default_selectors(webhook)
-            webhook.setdefault("timeoutSeconds", 10)
-            if self.mutating:
-                webhook.setdefault("reinvocationPolicy", "Never")
-            rules.default_rules(webhook.get("rules"))
-            service = (webhook.get("clientConfig") or {}).get("service")
-            if service is not None:
-                service.setdefault("port", 443)
-
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         return rules.name_warnings(document)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pilotage.codec.verbatim import same_texts
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document, same
-from pilotage.server.codec.verbatim import same_texts
 from pilotage.server.strategies.checks import fields, numbers
 from pilotage.server.strategies.strategy import Strategy
 

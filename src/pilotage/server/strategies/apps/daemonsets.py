@@ -10,8 +10,7 @@ from pilotage.meta.documents import Document, same
 from pilotage.rest.query import parse_int
 from pilotage.server.strategies.apps import templates
 from pilotage.server.strategies.checks import labelselectors, numbers
-from pilotage.server.strategies.pods.defaults import default_pod_template
-from pilotage.server.strategies.strategy import Strategy, default_empty
+from pilotage.server.strategies.strategy import Strategy
 
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _INT64 = range(-(2**63), 2**63)
@@ -36,15 +35,6 @@ class DaemonSetStrategy(Strategy):
     def default(self, document: Document) -> None:
         # Before the fields of the writer are determined: it owns this one.
         _set_template_generation(document, _template_generation(document))
-        spec = document.setdefault("spec", {})
-        default_pod_template(spec.setdefault("template", {}))
-        spec.setdefault("revisionHistoryLimit", 10)
-        strategy = spec.setdefault("updateStrategy", {})
-        default_empty(strategy, "type", "RollingUpdate")
-        if strategy["type"] == "RollingUpdate":
-            strategy.setdefault("rollingUpdate", {}).setdefault("maxUnavailable", 1)
-        for key in ("maxUnavailable", "maxSurge") if strategy.get("rollingUpdate") is not None else ():
-            strategy["rollingUpdate"].setdefault(key, 0)
 
     def prepare_for_create(self, document: Document) -> None:
         super().prepare_for_create(document)

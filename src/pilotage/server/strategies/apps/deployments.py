@@ -9,8 +9,7 @@ from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document, same
 from pilotage.server.strategies.apps import templates
 from pilotage.server.strategies.checks import numbers
-from pilotage.server.strategies.pods.defaults import default_pod_template
-from pilotage.server.strategies.strategy import Strategy, default_empty
+from pilotage.server.strategies.strategy import Strategy
 
 _COUNTS = (
     "observedGeneration",
@@ -29,19 +28,6 @@ class DeploymentStrategy(Strategy):
     copy them."""
 
     kept_by_status = ("labels",)
-
-    def default(self, document: Document) -> None:
-        spec = document.setdefault("spec", {})
-        default_pod_template(spec.setdefault("template", {}))
-        spec.setdefault("replicas", 1)
-        spec.setdefault("revisionHistoryLimit", 10)
-        spec.setdefault("progressDeadlineSeconds", 600)
-        strategy = spec.setdefault("strategy", {})
-        default_empty(strategy, "type", "RollingUpdate")
-        if strategy["type"] == "RollingUpdate":
-            rolling = strategy.setdefault("rollingUpdate", {})
-            rolling.setdefault("maxUnavailable", "25%")
-            rolling.setdefault("maxSurge", "25%")
 
     def validate(self, document: Document) -> Iterator[Cause]:
         spec = document["spec"]

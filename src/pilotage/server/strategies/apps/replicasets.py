@@ -9,8 +9,7 @@ from pilotage.meta.causes import required
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.apps import templates
 from pilotage.server.strategies.checks import numbers
-from pilotage.server.strategies.pods.defaults import default_pod_template
-from pilotage.server.strategies.strategy import Strategy, default_empty
+from pilotage.server.strategies.strategy import Strategy
 
 _COUNTS = (
     "replicas",
@@ -25,11 +24,6 @@ _PARTS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 
 class ReplicaSetStrategy(Strategy):
     """ReplicaSets keep a number of pods of one template."""
-
-    def default(self, document: Document) -> None:
-        spec = document.setdefault("spec", {})
-        default_pod_template(spec.setdefault("template", {}))
-        spec.setdefault("replicas", 1)
 
     def validate(self, document: Document) -> Iterator[Cause]:
         spec = document["spec"]
@@ -55,18 +49,6 @@ def validate_replicas_status(status: Document) -> Iterator[Cause]:
 
 class ReplicationControllerStrategy(Strategy):
     """ReplicationControllers get their selector and their own labels from the template."""
-
-    def default(self, document: Document) -> None:
-        spec = document.setdefault("spec", {})
-        spec.setdefault("replicas", 1)
-        template = spec.get("template")
-        if template is None:
-            return
-        default_pod_template(template)
-        if labels := (template.get("metadata") or {}).get("labels"):
-            default_empty(spec, "selector", dict(labels))
-            if not document["metadata"].get("labels"):
-                document["metadata"]["labels"] = dict(labels)
 
     def validate(self, document: Document) -> Iterator[Cause]:
         spec = document["spec"]

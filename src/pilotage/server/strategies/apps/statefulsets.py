@@ -11,10 +11,9 @@ from pilotage.meta.validation.names import dns_1123_label
 from pilotage.meta.validation.objectmeta import annotations_causes, labels_causes
 from pilotage.server.strategies.apps import templates
 from pilotage.server.strategies.checks import fields, labelselectors, numbers, texts
-from pilotage.server.strategies.pods.defaults import default_pod_template, default_template_metadata
 from pilotage.server.strategies.pods.spec import validate_pod_template
-from pilotage.server.strategies.strategy import Strategy, default_empty
-from pilotage.server.strategies.volumes.claims import claim_spec_warnings, default_claim, validate_claim_spec
+from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.volumes.claims import claim_spec_warnings, validate_claim_spec
 
 _COUNTS = (
     "replicas",
@@ -49,26 +48,6 @@ class StatefulSetStrategy(Strategy):
     """StatefulSets have claims from templates; most of the spec is immutable."""
 
     gated = (("spec", "updateStrategy", "rollingUpdate", "maxUnavailable"),)
-
-    def default(self, document: Document) -> None:
-        spec = document.setdefault("spec", {})
-        default_pod_template(spec.setdefault("template", {}))
-        spec.setdefault("replicas", 1)
-        spec.setdefault("revisionHistoryLimit", 10)
-        default_empty(spec, "podManagementPolicy", "OrderedReady")
-        strategy = spec.setdefault("updateStrategy", {})
-        if not strategy.get("type"):
-            strategy["type"] = "RollingUpdate"
-            strategy.setdefault("rollingUpdate", {})
-        if strategy["type"] == "RollingUpdate" and strategy.get("rollingUpdate") is not None:
-            strategy["rollingUpdate"].setdefault("partition", 0)
-        policy = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
-        for key in ("whenDeleted", "whenScaled"):
-            default_empty(policy, key, "Retain")
-        for claim in spec.get("volumeClaimTemplates") or ():
-            default_template_metadata(claim.get("metadata") or {})
-            default_claim(claim)
-            claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
 
     def validate(self, document: Document) -> Iterator[Cause]:
         spec = document["spec"]

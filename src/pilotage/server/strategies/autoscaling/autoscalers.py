@@ -8,27 +8,17 @@ from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required
-from pilotage.meta.documents import Document, copied
+from pilotage.meta.documents import Document
 from pilotage.server.strategies.autoscaling.conversion import drop_annotations, to_v1, to_v2
 from pilotage.server.strategies.autoscaling.metrics import validate_metric, validate_reference, version_problem
 from pilotage.server.strategies.checks import fields, items, numbers
 from pilotage.server.strategies.checks.quantities import validate_quantity_not_negative
-from pilotage.server.strategies.strategy import Strategy, default_empty
+from pilotage.server.strategies.strategy import Strategy
 
-_PERCENT = {"type": "Percent", "value": 100, "periodSeconds": 15}
-_PODS = {"type": "Pods", "value": 4, "periodSeconds": 15}
-_DEFAULT_RULES: dict[str, dict[str, Any]] = {
-    "scaleUp": {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [_PODS, _PERCENT]},
-    "scaleDown": {"selectPolicy": "Max", "policies": [_PERCENT]},
-}
 _SELECTIONS = ("Disabled", "Max", "Min")
 _POLICY_TYPES = ("Percent", "Pods")
 _MAX_WINDOW = 3600
 _MAX_PERIOD = 1800
-_CPU = {
-    "type": "Resource",
-    "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
-}
 
 
 class AutoscalerStrategy(Strategy):
@@ -36,11 +26,6 @@ class AutoscalerStrategy(Strategy):
 
     def default(self, document: Document) -> None:
         drop_annotations(document)
-        spec = document.setdefault("spec", {})
-        spec.setdefault("minReplicas", 1)
-        default_empty(spec, "metrics", [copied(_CPU)])
-        if spec.get("behavior") is not None:
-            default_behavior(spec["behavior"])
 
     def validate(self, document: Document) -> Iterator[Cause]:
         return _validate_spec(document["spec"], {})
@@ -63,7 +48,6 @@ class AutoscalerV1Strategy(Strategy):
         return AutoscalerStrategy(**{field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
 
     def default(self, document: Document) -> None:
-        document.setdefault("spec", {}).setdefault("minReplicas", 1)
         _replace(document, to_v1(to_v2(document)))
 
     def prepare_for_create(self, document: Document) -> None:
@@ -133,13 +117,6 @@ def _validate_replicas(spec: Document, old: Document) -> Iterator[Cause]:
 def _has_wrong_version(metric: Document) -> bool:
     described = (metric.get("object") or {}).get("describedObject") or {}
     return metric.get("type") == "Object" and bool(version_problem(described.get("apiVersion") or "", core=True))
-
-
-def default_behavior(behavior: Document) -> None:
-    """Fill in the rules of both directions, in place."""
-    for direction, rules in _DEFAULT_RULES.items():
-        given = {key: value for key, value in (behavior.get(direction) or {}).items() if value is not None}
-        behavior[direction] = copied(rules) | given
 
 
 def validate_behavior(behavior: Document, path: str) -> Iterator[Cause]:

@@ -8,11 +8,10 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.apps.templates import is_new_generation, name_warnings
-from pilotage.server.strategies.batch.jobspecs import default_job_spec, job_spec_warnings, validate_job_spec
+from pilotage.server.strategies.batch.jobspecs import job_spec_warnings, validate_job_spec
 from pilotage.server.strategies.batch.schedules import schedule_problem, zone_problem
 from pilotage.server.strategies.checks import fields, labelselectors, numbers
-from pilotage.server.strategies.pods.defaults import default_template_metadata
-from pilotage.server.strategies.strategy import Strategy, default_empty
+from pilotage.server.strategies.strategy import Strategy
 
 _POLICIES = ("Allow", "Forbid", "Replace")
 _MAX_NAME = 52  # a Job's name has a dash and ten digits more
@@ -24,16 +23,6 @@ _ZONE_WARNING = (
 
 class CronJobStrategy(Strategy):
     """CronJobs create Jobs at the times of a schedule."""
-
-    def default(self, document: Document) -> None:
-        spec = document.setdefault("spec", {})
-        template = spec.setdefault("jobTemplate", {})
-        default_template_metadata(template.get("metadata") or {})
-        default_job_spec(template.setdefault("spec", {}))
-        default_empty(spec, "concurrencyPolicy", "Allow")
-        spec.setdefault("suspend", False)
-        spec.setdefault("successfulJobsHistoryLimit", 3)
-        spec.setdefault("failedJobsHistoryLimit", 1)
 
     def validate(self, document: Document) -> Iterator[Cause]:
         yield from _validate_spec(document["spec"], {}, "spec")

@@ -22,14 +22,6 @@ _SELECTED = "batch.kubernetes.io/controller-uid"
 class JobStrategy(Strategy):
     """Jobs select their pods by their own uid, unless a selector is given by hand."""
 
-    def default(self, document: Document) -> None:
-        spec = document.setdefault("spec", {})
-        jobspecs.default_job_spec(spec)
-        jobspecs.default_counts(spec)
-        labels = (spec["template"].get("metadata") or {}).get("labels")
-        if labels and not document["metadata"].get("labels"):
-            document["metadata"]["labels"] = labels  # the same mapping: a label that is added is in both
-
     def prepare_for_create(self, document: Document) -> None:
         super().prepare_for_create(document)
         if not document["spec"]["manualSelector"]:

@@ -13,12 +13,9 @@ from pilotage.server.strategies.batch.jobpolicies import (
     validate_success_policy,
 )
 from pilotage.server.strategies.checks import fields, numbers, texts
-from pilotage.server.strategies.pods.defaults import default_pod_template
 from pilotage.server.strategies.pods.spec import validate_pod_template
 from pilotage.server.strategies.pods.warnings import template_warnings
-from pilotage.server.strategies.strategy import default_empty
 
-_MAX_INT32 = 2**31 - 1
 _MANY_COMPLETIONS = 100_000
 _MAX_PARALLELISM = 100_000
 _MAX_FAILED = 100_000
@@ -34,29 +31,6 @@ _COUNTS = (
     "backoffLimitPerIndex",
     "maxFailedIndexes",
 )
-
-
-def default_job_spec(spec: Document) -> None:
-    """Fill in what every spec of a Job has, in place: that of its pods, and of its policies."""
-    default_pod_template(spec.setdefault("template", {}))
-    for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
-        for pattern in rule.get("onPodConditions") or ():
-            default_empty(pattern, "status", "True")
-
-
-def default_counts(spec: Document) -> None:
-    """Fill in the counts and modes of a Job, in place; the templates of CronJobs do not get them."""
-    if spec.get("parallelism") is None:
-        if spec.get("completions") is None:
-            spec["completions"] = 1
-        spec["parallelism"] = 1
-    per_index = spec.get("backoffLimitPerIndex") is not None
-    spec.setdefault("backoffLimit", _MAX_INT32 if per_index else 6)
-    spec.setdefault("completionMode", "NonIndexed")
-    spec.setdefault("suspend", False)
-    failed = spec.get("podFailurePolicy") is not None
-    spec.setdefault("podReplacementPolicy", "Failed" if failed else "TerminatingOrFailed")
-    spec.setdefault("manualSelector", False)
 
 
 def validate_job_spec(spec: Document, path: str) -> Iterator[Cause]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pilotage.codec.defaults.resources import HUGE_PAGES
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
 from pilotage.meta.validation.names import qualified_name
@@ -29,7 +30,6 @@ _STANDARD = (
     "storage",
     "requests.storage",
 )
-HUGE_PAGES = "hugepages-"
 
 
 def container_resource_name(name: str, path: str) -> Iterator[Cause]:

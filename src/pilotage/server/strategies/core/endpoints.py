@@ -17,11 +17,6 @@ from pilotage.server.strategies.strategy import Strategy
 class EndpointsStrategy(Strategy):
     """Endpoints are addresses with ports, by subset."""
 
-    def default(self, document: Document) -> None:
-        for subset in document.get("subsets") or ():
-            for port in subset.get("ports") or ():
-                port.setdefault("protocol", "TCP")
-
     def validate(self, document: Document) -> Iterator[Cause]:
         for index, subset in enumerate(document.get("subsets") or ()):
             path = f"subsets[{index}]"

@@ -25,11 +25,6 @@ class LimitRangeStrategy(Strategy):
 
     written_lists = (("spec", "limits"),)
 
-    def default(self, document: Document) -> None:
-        for limit in document["spec"].get("limits") or ():
-            if limit.get("type") == "Container":
-                default_container_limit(limit)
-
     def prepare_for_create(self, document: Document) -> None:
         super().prepare_for_create(document)
         if not document["metadata"].get("name"):
@@ -43,16 +38,6 @@ class LimitRangeStrategy(Strategy):
             yield from _validate_type(kind, f"{at}.type")
             yield from items.unique(kind, f"{at}.type", seen)
             yield from _validate_limit(limit, kind, at)
-
-
-def default_container_limit(limit: Document) -> None:
-    """The default limit is the maximum; the default request is the default limit, else the minimum."""
-    limits = limit.get("max", {}) | limit.get("default", {})
-    requests = limit.get("min", {}) | limits | limit.get("defaultRequest", {})
-    if limits:
-        limit["default"] = limits
-    if requests:
-        limit["defaultRequest"] = requests
 
 
 def _validate_type(kind: str, path: str) -> Iterator[Cause]:

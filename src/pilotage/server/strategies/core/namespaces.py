@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pilotage.codec.defaults.cluster import default_namespace
+from pilotage.codec.defaults.fields import default_empty
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document
@@ -11,9 +13,8 @@ from pilotage.meta.paths import mapping
 from pilotage.meta.validation.objectmeta import finalizers_causes
 from pilotage.server.strategies.checks import items
 from pilotage.server.strategies.metadata import UNQUALIFIED, is_qualified
-from pilotage.server.strategies.strategy import Strategy, default_empty
+from pilotage.server.strategies.strategy import Strategy
 
-_NAME_LABEL = "kubernetes.io/metadata.name"
 _PROTECTED = ("default", "kube-system", "kube-public")
 SYSTEM_NAMESPACES = (*_PROTECTED, "kube-node-lease")
 """The namespaces that always exist."""
@@ -24,10 +25,6 @@ class NamespaceStrategy(Strategy):
 
     grace_period = False
     protected_names = _PROTECTED
-
-    def default(self, document: Document) -> None:
-        if document["metadata"].get("name"):
-            self.canonicalize(document)
 
     def prepare_for_create(self, document: Document) -> None:
         spec = document["spec"] = mapping(document.get("spec"))
@@ -68,8 +65,7 @@ class NamespaceStrategy(Strategy):
         return [invalid("status.Phase", phase, f"may only be '{wanted}' if `deletionTimestamp` is {when}")]
 
     def canonicalize(self, document: Document) -> None:
-        metadata = document["metadata"]
-        metadata.setdefault("labels", {})[_NAME_LABEL] = metadata["name"]
+        default_namespace(document)
 
     def blocks_removal(self, document: Document) -> bool:
         return bool(mapping(document.get("spec")).get("finalizers"))

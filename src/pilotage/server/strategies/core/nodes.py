@@ -28,18 +28,6 @@ class NodeStrategy(Strategy):
 
     gated = (("spec", "configSource"), ("status", "config"))
 
-    def default(self, document: Document) -> None:
-        """Older clients know only the first network; the allocatable resources default to the capacity."""
-        spec, status = document["spec"], document.get("status", {})
-        networks = spec.get("podCIDRs") or []
-        single = spec.get("podCIDR")
-        if single and (not networks or networks[0] != single):
-            spec["podCIDRs"] = [single]
-        elif networks and not single:
-            spec["podCIDR"] = networks[0]
-        if "capacity" in status and "allocatable" not in status:
-            status["allocatable"] = dict(status["capacity"])
-
     def prepare_for_create(self, document: Document) -> None:
         """A kubelet sends its status when it registers."""
         self.drop_gated(document, {})

@@ -12,7 +12,7 @@ from pilotage.meta.paths import mapping
 from pilotage.meta.validation.names import dns_1123_label
 from pilotage.server.strategies.checks import fields, items, numbers, texts
 from pilotage.server.strategies.flowcontrol import mandatory
-from pilotage.server.strategies.strategy import Strategy, default_empty
+from pilotage.server.strategies.strategy import Strategy
 
 _MAX_PRECEDENCE = 10000
 _MAX_QUEUES = 10_000_000
@@ -27,10 +27,6 @@ class FlowSchemaStrategy(Strategy):
 
     kept_by_status = None
 
-    def default(self, document: Document) -> None:
-        spec = document.setdefault("spec", {})
-        default_empty(spec, "matchingPrecedence", 1000)
-
     def validate(self, document: Document) -> list[Cause]:
         spec, name = mapping(document.get("spec")), document["metadata"].get("name", "")
         return [*_validate_schema(spec, name), *mandatory.schema_causes(name, spec)]
@@ -43,24 +39,6 @@ class PriorityLevelStrategy(Strategy):
     """PriorityLevelConfigurations limit the requests that run at a time."""
 
     kept_by_status = None
-
-    def default(self, document: Document) -> None:
-        spec = document.setdefault("spec", {})
-        limited = spec.get("limited")
-        if limited is not None:
-            limited.setdefault("nominalConcurrencyShares", 30)
-            limited.setdefault("lendablePercent", 0)
-            response = limited.setdefault("limitResponse", {})
-            queuing = response.get("queuing")
-            if queuing is not None:
-                for key, value in (("queues", 64), ("handSize", 8), ("queueLengthLimit", 50)):
-                    queuing[key] = queuing.get(key) or value
-        exempt = spec.get("exempt")
-        if spec.get("type") == "Exempt" and exempt is None:
-            exempt = spec["exempt"] = {}
-        if exempt is not None:
-            exempt.setdefault("nominalConcurrencyShares", 0)
-            exempt.setdefault("lendablePercent", 0)
 
     def validate(self, document: Document) -> list[Cause]:
         spec, name = mapping(document.get("spec")), document["metadata"].get("name", "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from pilotage.codec.defaults.networking import balancer_entries
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
@@ -62,12 +63,6 @@ class IngressStrategy(Strategy):
         if old is not None or not annotated or (document.get("spec") or {}).get("ingressClassName") is not None:
             return []
         return [f"annotation \"{_CLASS}\" is deprecated, please use 'spec.ingressClassName' instead"]
-
-
-def balancer_entries(document: Document) -> list[Document]:
-    """The points of the load balancer in the status of an object."""
-    entries: list[Document] = ((document.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
-    return entries
 
 
 def validate_balancer_entry(entry: Document, path: str, known: set[str]) -> Iterator[Cause]:
@@ -176,11 +171,6 @@ class IngressClassStrategy(Strategy):
     """Ingress classes name a controller, which they keep, and may refer to its parameters."""
 
     immutable = ("spec.controller",)
-
-    def default(self, document: Document) -> None:
-        parameters = document["spec"].get("parameters")
-        if parameters is not None:
-            parameters.setdefault("scope", "Cluster")
 
     def validate(self, document: Document) -> Iterator[Cause]:
         controller = document["spec"].get("controller", "")

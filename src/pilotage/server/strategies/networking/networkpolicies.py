@@ -11,7 +11,7 @@ from pilotage.meta.documents import Document
 from pilotage.server.strategies.checks import fields, items, labelselectors, numbers
 from pilotage.server.strategies.checks.addresses import network, network_warnings, validate_network
 from pilotage.server.strategies.checks.ports import validate_port_number_or_name
-from pilotage.server.strategies.strategy import Strategy, default_empty
+from pilotage.server.strategies.strategy import Strategy
 
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
 _TYPES = ("Ingress", "Egress")
@@ -28,14 +28,6 @@ class _Known:
 
 class NetworkPolicyStrategy(Strategy):
     """Network policies apply to ingress, and to egress if they have rules for it, unless they name their types."""
-
-    def default(self, document: Document) -> None:
-        spec = document.setdefault("spec", {})
-        for direction, _ in _DIRECTIONS:
-            for rule in spec.get(direction) or ():
-                for port in rule.get("ports") or ():
-                    port.setdefault("protocol", "TCP")
-        default_empty(spec, "policyTypes", ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"])
 
     def validate(self, document: Document) -> Iterator[Cause]:
         return _validate_spec(document["spec"], _Known())

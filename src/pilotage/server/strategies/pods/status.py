@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from pilotage.codec.defaults.containers import containers
+from pilotage.codec.defaults.resources import amounts
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, required
 from pilotage.meta.documents import Document
@@ -12,9 +14,7 @@ from pilotage.meta.validation.names import dns_1123_label, qualified_name
 from pilotage.server.strategies.checks import fields, items, texts
 from pilotage.server.strategies.checks.addresses import address, address_warnings, validate_address
 from pilotage.server.strategies.pods.annotations import validate_annotations, validate_annotations_update
-from pilotage.server.strategies.pods.containers.resources import amounts
 from pilotage.server.strategies.pods.containers.security import validate_id
-from pilotage.server.strategies.pods.surroundings import containers
 
 CONTAINER_STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
@@ -36,18 +36,6 @@ def carry_status_over(status: Document, old: Document) -> None:
         generation = before.pop(0) if before else 0
         if not condition.get("observedGeneration") and generation:
             condition["observedGeneration"] = generation
-
-
-def agree_on_address(status: Document) -> None:
-    """Make the pod's address, and the list that begins with it, agree. The single one counts, for older nodes."""
-    addresses, single = status.get("podIPs") or [], status.get("podIP") or ""
-    first = addresses[0].get("ip") or "" if addresses else ""
-    if single and single != first:
-        status["podIPs"] = [{"ip": single}]
-    elif first:
-        status["podIP"] = first
-    elif addresses:
-        status.pop("podIP", None)
 
 
 def status_warnings(status: Document) -> Iterator[str]:

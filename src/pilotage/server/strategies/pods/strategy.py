@@ -11,11 +11,9 @@ from pilotage.meta.validation.objectmeta import MAX_CAUSES
 from pilotage.server.strategies.pods.affinity import pod_terms
 from pilotage.server.strategies.pods.annotations import APPARMOR, apparmor_profile
 from pilotage.server.strategies.pods.containers.resources import quality_of_service
-from pilotage.server.strategies.pods.defaults import default_pod, default_pod_template
 from pilotage.server.strategies.pods.resize import keep_all_but_resources, validate_resize
 from pilotage.server.strategies.pods.spec import validate_new_pod, validate_pod_template
 from pilotage.server.strategies.pods.status import (
-    agree_on_address,
     carry_status_over,
     status_warnings,
     validate_pod_status,
@@ -32,11 +30,6 @@ class PodStrategy(Strategy):
     """Pods: most of the spec cannot change, and what a node reports goes to the status."""
 
     kept_by_status = ("ownerReferences", "deletionTimestamp")
-
-    def default(self, document: Document) -> None:
-        default_pod(document)
-        if document.get("status"):
-            agree_on_address(document["status"])
 
     def prepare_for_create(self, document: Document) -> None:
         document["metadata"]["generation"] = 1
@@ -91,9 +84,6 @@ def _count_generation(document: Document, old: Document) -> None:
 
 class PodTemplateStrategy(Strategy):
     """PodTemplates have neither spec nor status."""
-
-    def default(self, document: Document) -> None:
-        default_pod_template(document.setdefault("template", {}))
 
     def validate(self, document: Document) -> Iterator[Cause]:
         return validate_pod_template(document["template"], "template")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from pilotage.codec.defaults.containers import CONTAINER_LISTS
 from pilotage.meta.documents import Document
-
-CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +21,6 @@ class Surroundings:
     grace_period: int | None
     host_users: bool
     """Whether the users of the containers are those of the node."""
-
-
-def containers(spec: Document, lists: Sequence[str] = CONTAINER_LISTS) -> Iterator[Document]:
-    """All containers of a spec, or those of some lists."""
-    for name in lists:
-        yield from spec.get(name) or ()
 
 
 def containers_of(spec: Document, path: str) -> Iterator[tuple[Document, str]]:

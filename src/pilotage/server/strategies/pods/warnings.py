@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from pilotage.codec.defaults.containers import containers
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label, label_value
 from pilotage.server.strategies.checks import items
@@ -12,7 +13,7 @@ from pilotage.server.strategies.checks.quantities import is_fractional
 from pilotage.server.strategies.pods.affinity import PREFERRED, REQUIRED
 from pilotage.server.strategies.pods.annotations import APPARMOR, SECCOMP_CONTAINER, SECCOMP_POD, apparmor_profile
 from pilotage.server.strategies.pods.overlaps import overlap_warnings, port_warnings
-from pilotage.server.strategies.pods.surroundings import containers, containers_of
+from pilotage.server.strategies.pods.surroundings import containers_of
 from pilotage.server.strategies.volumes.claims import claim_spec_warnings
 
 _LABELS = {

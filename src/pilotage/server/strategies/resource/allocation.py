@@ -7,11 +7,11 @@ from collections.abc import Hashable, Iterator
 from functools import partial
 from ipaddress import ip_interface
 
+from pilotage.codec.verbatim import same_texts
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid
 from pilotage.meta.documents import Document, canonical, same
 from pilotage.meta.validation.names import dns_1123_label, qualified_name
-from pilotage.server.codec.verbatim import same_texts
 from pilotage.server.strategies.checks import fields, items, texts
 from pilotage.server.strategies.checks.addresses import network
 from pilotage.server.strategies.checks.conditions import validate_conditions

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pilotage.codec.verbatim import same_texts
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid
 from pilotage.meta.documents import Document, same
-from pilotage.server.codec.verbatim import same_texts
 from pilotage.server.offload import COMPILED
 from pilotage.server.strategies.checks import fields
 from pilotage.server.strategies.resource.allocation import drop_deallocated_devices, validate_claim_status
-from pilotage.server.strategies.resource.devices import default_device_claim, validate_device_claim
+from pilotage.server.strategies.resource.devices import validate_device_claim
 from pilotage.server.strategies.strategy import MOST_METADATA, Strategy
 from pilotage.server.strategies.volumes.claims import validate_template_metadata
 
@@ -24,9 +24,6 @@ class ResourceClaimStrategy(Strategy):
 
     weight = COMPILED
     kept_by_status = MOST_METADATA
-
-    def default(self, document: Document) -> None:
-        default_device_claim(document.setdefault("spec", {}).setdefault("devices", {}))
 
     def prepare_for_status_update(self, document: Document, old: Document) -> Document:
         result = super().prepare_for_status_update(document, old)
@@ -53,10 +50,6 @@ class ResourceClaimTemplateStrategy(Strategy):
     """The claims that pods get; a template cannot change."""
 
     weight = COMPILED
-
-    def default(self, document: Document) -> None:
-        spec = document.setdefault("spec", {}).setdefault("spec", {})
-        default_device_claim(spec.setdefault("devices", {}))
 
     def validate(self, document: Document) -> list[Cause]:
         spec = document["spec"]

@@ -13,7 +13,6 @@ from pilotage.meta.validation.names import dns_1123_label, label_value, qualifie
 from pilotage.schema.cel.scope import selector_problem
 from pilotage.server.strategies.checks import fields, items, texts
 from pilotage.server.strategies.resource import names
-from pilotage.server.strategies.strategy import default_empty
 
 MAX_REQUESTS = 32
 MAX_CONFIGURATIONS = 32
@@ -28,18 +27,6 @@ EFFECTS = ("NoExecute", "NoSchedule", "None")
 _ONE_OF = "exactly one of `exactly` or `firstAvailable` is required"
 
 Check = Callable[[Any, str], Iterator[Cause]]
-
-
-def default_device_claim(devices: Document) -> None:
-    """Fill in the defaults of the requests of a claim, in place."""
-    for request in devices.get("requests") or ():
-        exact = request.get("exactly")
-        for each in (*(() if exact is None else (exact,)), *(request.get("firstAvailable") or ())):
-            default_empty(each, "allocationMode", "ExactCount")
-            if each["allocationMode"] == "ExactCount" and not each.get("count"):
-                each["count"] = 1
-            for toleration in each.get("tolerations") or ():
-                default_empty(toleration, "operator", "Equal")
 
 
 def validate_device_claim(devices: Document, path: str) -> Iterator[Cause]:

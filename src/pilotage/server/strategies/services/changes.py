@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pilotage.codec.defaults.networking import has_node_ports, is_externally_accessible
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid
 from pilotage.meta.documents import Document, set_or_drop
 from pilotage.server.strategies.checks import fields
 from pilotage.server.strategies.services.kinds import (
-    has_node_ports,
-    is_externally_accessible,
     is_headless,
     needs_cluster_ip,
     needs_health_check_port,

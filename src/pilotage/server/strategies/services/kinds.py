@@ -20,17 +20,8 @@ def needs_node_ports(spec: Document) -> bool:
     return kind == "NodePort" or (kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False)
 
 
-def has_node_ports(spec: Document) -> bool:
-    """Whether its ports can have node ports."""
-    return spec.get("type") in ("NodePort", "LoadBalancer")
-
-
 def needs_health_check_port(spec: Document) -> bool:
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
-
-
-def is_externally_accessible(spec: Document) -> bool:
-    return has_node_ports(spec) or (spec.get("type") == "ClusterIP" and bool(spec.get("externalIPs")))
 
 
 def same(spec: Document, old: Document, *names: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pilotage.codec.defaults.networking import has_node_ports, is_externally_accessible
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, required
 from pilotage.meta.documents import Document
@@ -96,7 +97,7 @@ def _validate_unique_ports(spec: Document) -> Iterator[Cause]:
 def validate_asked_node_ports(spec: Document) -> Iterator[Cause]:
     """Two ports of a new Service cannot request the same node port, unless they differ only in their protocol."""
     asked: dict[int, int] = {}
-    for index, port in enumerate(spec.get("ports") or () if kinds.has_node_ports(spec) else ()):
+    for index, port in enumerate(spec.get("ports") or () if has_node_ports(spec) else ()):
         number = port.get("nodePort") or 0
         if number and asked.setdefault(number, port.get("port", 0)) != port.get("port", 0):
             yield invalid(f"spec.ports[{index}].nodePort", number, "provided port is already allocated")
@@ -160,7 +161,7 @@ def validate_balancer_class(spec: Document) -> Iterator[Cause]:
 
 def _validate_traffic(spec: Document) -> Iterator[Cause]:
     policy = spec.get("externalTrafficPolicy") or ""
-    if not kinds.is_externally_accessible(spec):
+    if not is_externally_accessible(spec):
         if policy:
             detail = "may only be set for externally-accessible services"
             yield invalid("spec.externalTrafficPolicy", policy, detail)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pilotage.codec.defaults.networking import balancer_entries
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid_error, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind
 from pilotage.server.strategies.checks import items
 from pilotage.server.strategies.checks.addresses import address_warnings, network_warnings
-from pilotage.server.strategies.networking.ingresses import balancer_entries, validate_balancer_entry
+from pilotage.server.strategies.networking.ingresses import validate_balancer_entry
 from pilotage.server.strategies.services.changes import (
     drop_by_type,
     keep_allocated,
@@ -18,7 +19,6 @@ from pilotage.server.strategies.services.changes import (
     validate_health_check_port,
 )
 from pilotage.server.strategies.services.families import normalize_addresses, resolve_families
-from pilotage.server.strategies.services.kinds import is_externally_accessible
 from pilotage.server.strategies.services.ranges import NO_ADDRESS
 from pilotage.server.strategies.services.rules import (
     TOPOLOGY_HINTS,
@@ -27,10 +27,9 @@ from pilotage.server.strategies.services.rules import (
     validate_balancer_class,
     validate_service,
 )
-from pilotage.server.strategies.strategy import Strategy, default_empty
+from pilotage.server.strategies.strategy import Strategy
 
 _KIND = GroupKind("", "Service")
-_AFFINITY_SECONDS = 10800
 _MODES = ("Proxy", "VIP")
 
 
@@ -38,24 +37,6 @@ class ServiceStrategy(Strategy):
     """Services have addresses of families, and ports, which depend on their type."""
 
     allocates = True
-
-    def default(self, document: Document) -> None:
-        spec = document.setdefault("spec", {})
-        default_empty(spec, "type", "ClusterIP")
-        _default_affinity(spec)
-        for port in spec.get("ports") or ():
-            default_empty(port, "protocol", "TCP")
-            if port.get("targetPort", 0) in (0, ""):
-                port["targetPort"] = port.get("port") or 0
-        if is_externally_accessible(spec) and not spec.get("externalTrafficPolicy"):
-            spec["externalTrafficPolicy"] = "Cluster"
-        if spec["type"] in ("NodePort", "LoadBalancer", "ClusterIP"):
-            spec.setdefault("internalTrafficPolicy", "Cluster")
-        if spec["type"] == "LoadBalancer":
-            spec.setdefault("allocateLoadBalancerNodePorts", True)
-            for entry in balancer_entries(document):
-                if entry.get("ip"):
-                    entry.setdefault("ipMode", "VIP")
 
     def prepare_for_create(self, document: Document) -> None:
         spec = document["spec"]
@@ -105,16 +86,6 @@ class ServiceStrategy(Strategy):
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         return list(service_warnings(document))
-
-
-def _default_affinity(spec: Document) -> None:
-    default_empty(spec, "sessionAffinity", "None")
-    if spec["sessionAffinity"] == "None":
-        spec.pop("sessionAffinityConfig", None)
-    elif spec["sessionAffinity"] == "ClientIP":
-        client = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
-        if client.get("timeoutSeconds") is None:
-            spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _AFFINITY_SECONDS}}
 
 
 def _raise_if(causes: list[Cause], document: Document) -> None:

@@ -24,10 +24,6 @@ class StorageClassStrategy(Strategy):
 
     immutable = ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
 
-    def default(self, document: Document) -> None:
-        document.setdefault("reclaimPolicy", "Delete")
-        document.setdefault("volumeBindingMode", "Immediate")
-
     def validate(self, document: Document) -> Iterator[Cause]:
         yield from validate_driver(document.get("provisioner") or "", "provisioner")
         yield from validate_parameters(document.get("parameters") or {})

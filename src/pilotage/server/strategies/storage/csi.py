@@ -9,19 +9,11 @@ from pilotage.meta.causes import duplicate, invalid, required
 from pilotage.meta.documents import Document, same
 from pilotage.meta.validation.names import qualified_name
 from pilotage.server.strategies.checks import fields, items, numbers, texts
-from pilotage.server.strategies.strategy import Strategy, default_empty
+from pilotage.server.strategies.strategy import Strategy
 
 _GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 _MODES = ("Persistent", "Ephemeral")
 _MIN_PERIOD = 10
-_DEFAULTS = {
-    "attachRequired": True,
-    "podInfoOnMount": False,
-    "storageCapacity": False,
-    "fsGroupPolicy": "ReadWriteOnceWithFSType",
-    "requiresRepublish": False,
-    "seLinuxMount": False,
-}
 _TOKENS_IN_SECRETS = (
     "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible "
     "logging of tokens in volume attributes"
@@ -33,12 +25,6 @@ class CSIDriverStrategy(Strategy):
     """CSI drivers get a generation with their first change."""
 
     gated = (("spec", "preventPodSchedulingIfMissing"),)
-
-    def default(self, document: Document) -> None:
-        spec = document.setdefault("spec", {})
-        for key, value in _DEFAULTS.items():
-            spec.setdefault(key, value)
-        default_empty(spec, "volumeLifecycleModes", ["Persistent"])
 
     def prepare_for_update(self, document: Document, old: Document) -> None:
         super().prepare_for_update(document, old)

@@ -8,10 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required, too_long
 from pilotage.meta.documents import Document, same
 from pilotage.server.strategies.checks import fields, texts
-from pilotage.server.strategies.pods.containers.resources import default_quantities
-from pilotage.server.strategies.pods.volumes.defaults import default_source
 from pilotage.server.strategies.strategy import MOST_METADATA, Strategy
-from pilotage.server.strategies.volumes.sources import SOURCES
 from pilotage.server.strategies.volumes.volumespecs import validate_inline_volume_spec
 
 _ONE_OF = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
@@ -23,13 +20,6 @@ class VolumeAttachmentStrategy(Strategy):
     """Attachments are immutable, but for their status."""
 
     kept_by_status = MOST_METADATA
-
-    def default(self, document: Document) -> None:
-        spec = (document["spec"].get("source") or {}).get("inlineVolumeSpec") or {}
-        default_quantities(spec.get("capacity"))
-        for kind in SOURCES:
-            if spec.get(kind) is not None:
-                default_source(kind, spec[kind])
 
     def validate(self, document: Document) -> Iterator[Cause]:
         spec, status = document["spec"], document.get("status") or {}

@@ -12,30 +12,11 @@ from pilotage.meta.validation.names import dns_1123_label
 from pilotage.meta.validation.objectmeta import annotations_causes, labels_causes
 from pilotage.server.strategies.checks import fields, labelselectors, texts
 from pilotage.server.strategies.checks.quantities import is_fractional, validate_positive_quantity
-from pilotage.server.strategies.pods.containers.resources import default_quantities
-from pilotage.server.strategies.strategy import default_empty
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES = ("Block", "Filesystem")
 _SNAPSHOTS = "snapshot.storage.k8s.io"
 _NOT_IN_TEMPLATE = tuple(name for name in METADATA_FIELDS if name not in ("labels", "annotations"))
-
-
-def default_claim_spec(spec: Document) -> None:
-    """Fill in the defaults of a claim's spec, in place."""
-    spec.setdefault("volumeMode", "Filesystem")
-    resources = spec.get("resources") or {}
-    default_quantities(resources.get("limits"))
-    default_quantities(resources.get("requests"))
-
-
-def default_claim(claim: Document) -> None:
-    """Fill in the defaults of a claim, in place."""
-    default_claim_spec(claim.setdefault("spec", {}))
-    status = claim.setdefault("status", {})
-    default_empty(status, "phase", "Pending")
-    default_quantities(status.get("capacity"))
-    default_quantities(status.get("allocatedResources"))
 
 
 def normalize_data_sources(spec: Document) -> None:

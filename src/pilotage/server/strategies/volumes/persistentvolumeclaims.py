@@ -13,7 +13,6 @@ from pilotage.server.strategies.checks.quantities import quantity
 from pilotage.server.strategies.strategy import Strategy, copy_field
 from pilotage.server.strategies.volumes.claims import (
     claim_spec_warnings,
-    default_claim,
     drop_unknown_data_source,
     normalize_data_sources,
     validate_claim_spec,
@@ -35,9 +34,6 @@ _IMMUTABLE = "spec is immutable after creation except resources.requests and vol
 
 class PersistentVolumeClaimStrategy(Strategy):
     """Claims are immutable, except that one that is bound can grow and get other attributes."""
-
-    def default(self, document: Document) -> None:
-        default_claim(document)
 
     def prepare_for_create(self, document: Document) -> None:
         document["status"] = {"phase": "Pending"}

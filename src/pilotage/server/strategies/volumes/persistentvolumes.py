@@ -8,10 +8,8 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid
 from pilotage.meta.documents import Document, copied
 from pilotage.server.strategies.checks import fields
-from pilotage.server.strategies.pods.containers.resources import default_quantities
-from pilotage.server.strategies.pods.volumes.defaults import default_source
 from pilotage.server.strategies.pods.warnings import OLD_SOURCES, term_warnings
-from pilotage.server.strategies.strategy import Strategy, copy_field, default_empty
+from pilotage.server.strategies.strategy import Strategy, copy_field
 from pilotage.server.strategies.volumes.persistentvolumeclaims import BETA_CLASS, BETA_CLASS_WARNING
 from pilotage.server.strategies.volumes.sources import SOURCES
 from pilotage.server.strategies.volumes.volumespecs import validate_volume_spec
@@ -47,16 +45,6 @@ _WARNED_SOURCES = ("cephfs", "photonPersistentDisk", "scaleIO", "storageos", "gl
 
 class PersistentVolumeStrategy(Strategy):
     """Volumes have one source, which cannot change, and the time of the last change of their phase."""
-
-    def default(self, document: Document) -> None:
-        spec, status = document.setdefault("spec", {}), document.setdefault("status", {})
-        default_empty(status, "phase", "Pending")
-        default_empty(spec, "persistentVolumeReclaimPolicy", "Retain")
-        spec.setdefault("volumeMode", "Filesystem")
-        default_quantities(spec.get("capacity"))
-        for kind in SOURCES:
-            if spec.get(kind) is not None:
-                default_source(kind, spec[kind])
 
     def prepare_for_create(self, document: Document) -> None:
         now = document["metadata"].get("creationTimestamp")

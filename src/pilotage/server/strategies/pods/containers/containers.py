@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from pilotage.codec.defaults.containers import PROBES, containers
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, not_found, not_supported, required
 from pilotage.meta.documents import Document
@@ -11,10 +12,10 @@ from pilotage.meta.validation.names import dns_1123_label
 from pilotage.server.strategies.checks import fields, items, numbers, texts
 from pilotage.server.strategies.checks.ports import PROTOCOLS, port_name_problems
 from pilotage.server.strategies.pods.containers.environment import validate_environment
-from pilotage.server.strategies.pods.containers.probes import PROBES, validate_lifecycle
+from pilotage.server.strategies.pods.containers.probes import validate_lifecycle
 from pilotage.server.strategies.pods.containers.requirements import validate_container_resources
 from pilotage.server.strategies.pods.containers.security import validate_container_security
-from pilotage.server.strategies.pods.surroundings import Surroundings, containers
+from pilotage.server.strategies.pods.surroundings import Surroundings
 from pilotage.server.strategies.pods.volumes.mounts import validate_mounts
 from pilotage.server.strategies.pods.volumes.sources import validate_pull_policy
 

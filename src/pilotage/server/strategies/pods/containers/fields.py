@@ -10,7 +10,6 @@ from pilotage.meta.documents import Document
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.meta.validation.names import qualified_name
 from pilotage.server.strategies.checks import texts
-from pilotage.server.strategies.strategy import default_empty
 
 FILE_FIELDS = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
 """What a file can show."""
@@ -43,11 +42,6 @@ _DIVISORS = {
     "ephemeral-storage": (_BYTES, ", ".join(_BYTES), "local ephemeral storage"),
     "hugepages": (_BYTES, ", ".join(_BYTES), "hugepages"),
 }
-
-
-def default_field_reference(reference: Document) -> None:
-    """A reference to a field of the pod is one to its first version."""
-    default_empty(reference, "apiVersion", "v1")
 
 
 def validate_field_reference(reference: Document, path: str, fields: Collection[str]) -> Iterator[Cause]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Set
 
+from pilotage.codec.defaults.resources import HUGE_PAGES, Amounts, amounts, of_pods, total
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, not_found, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.meta.validation.names import dns_1123_label
 from pilotage.server.strategies.checks import resourcenames, texts
-from pilotage.server.strategies.pods.containers.resources import Amounts, amounts, of_pods, total
 
 NameCheck = Callable[[str, str], Iterator[Cause]]
-_POD = ("cpu", resourcenames.HUGE_PAGES, "memory")
+_POD = ("cpu", HUGE_PAGES, "memory")
 _ZERO = Quantity(0)
 
 
@@ -54,7 +54,7 @@ def _validate_requirements(resources: Document, path: str, check_name: NameCheck
                 yield from _validate_against_limit(name, amount, limits, path)
             yield from _validate_pages(name, amount, place)
     names = limits.keys() | requests.keys()
-    if not names & {"cpu", "memory"} and any(name.startswith(resourcenames.HUGE_PAGES) for name in names):
+    if not names & {"cpu", "memory"} and any(name.startswith(HUGE_PAGES) for name in names):
         yield forbidden(path, "HugePages require cpu or memory")
 
 
@@ -79,13 +79,13 @@ def _validate_amount(name: str, amount: Quantity, path: str) -> Iterator[Cause]:
 
 
 def _validate_pages(name: str, amount: Quantity, path: str) -> Iterator[Cause]:
-    if name.startswith(resourcenames.HUGE_PAGES) and not _is_whole_pages(name, amount):
+    if name.startswith(HUGE_PAGES) and not _is_whole_pages(name, amount):
         yield invalid(path, str(amount), f"{amount} is not positive integer multiple of {name}")
 
 
 def _is_whole_pages(name: str, amount: Quantity) -> bool:
     try:
-        size = Quantity(name.removeprefix(resourcenames.HUGE_PAGES))
+        size = Quantity(name.removeprefix(HUGE_PAGES))
     except ValueError:
         return False
     if size <= _ZERO or size.milli_value() % 1000:
@@ -131,7 +131,7 @@ def _validate_sums(spec: Document, path: str) -> Iterator[Cause]:
             message = f"must be greater than or equal to aggregate container requests of {needed}"
             yield invalid(f"{path}.requests[{name}]", str(requests[name]), message)
     for name, needed in total(spec, "limits").items():
-        if name.startswith(resourcenames.HUGE_PAGES) and name in limits and needed > limits[name]:
+        if name.startswith(HUGE_PAGES) and name in limits and needed > limits[name]:
             message = f"must be greater than or equal to aggregate container limits of {needed}"
             yield invalid(f"{path}.limits[{name}]", str(limits[name]), message)
     for index, container in enumerate(spec.get("containers") or ()):

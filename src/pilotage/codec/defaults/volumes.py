@@ -1,14 +1,13 @@
-"""The defaults of the volumes of pods."""
+"""The defaults of volumes: those of pods, persistent ones, and claims of them."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from pilotage.codec.defaults.fields import default_empty, default_field_reference
+from pilotage.codec.defaults.images import pull_policy
+from pilotage.codec.defaults.resources import default_quantities
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.pods.containers.fields import default_field_reference
-from pilotage.server.strategies.pods.containers.images import pull_policy
-from pilotage.server.strategies.strategy import default_empty
-from pilotage.server.strategies.volumes.claims import default_claim_spec
 
 _MODE = {"defaultMode": 0o644}
 _IF_ABSENT: dict[str, dict[str, Any]] = {
@@ -68,3 +67,42 @@ def _default_claim_template(template: Document) -> None:
     spec = template.setdefault("spec", {})
     spec.setdefault("resources", {})
     default_claim_spec(spec)
+
+
+def default_claim_spec(spec: Document) -> None:
+    """Fill in the defaults of a claim's spec, in place."""
+    spec.setdefault("volumeMode", "Filesystem")
+    resources = spec.get("resources") or {}
+    default_quantities(resources.get("limits"))
+    default_quantities(resources.get("requests"))
+
+
+def default_claim(claim: Document) -> None:
+    """Fill in the defaults of a claim, in place."""
+    default_claim_spec(claim.setdefault("spec", {}))
+    status = claim.setdefault("status", {})
+    default_empty(status, "phase", "Pending")
+    default_quantities(status.get("capacity"))
+    default_quantities(status.get("allocatedResources"))
+
+
+def default_persistent_volume(document: Document) -> None:
+    """Fill in the defaults of a PersistentVolume, in place."""
+    spec, status = document.setdefault("spec", {}), document.setdefault("status", {})
+    default_empty(status, "phase", "Pending")
+    default_empty(spec, "persistentVolumeReclaimPolicy", "Retain")
+    spec.setdefault("volumeMode", "Filesystem")
+    default_persistent_source(spec)
+
+
+def default_volume_attachment(document: Document) -> None:
+    """Fill in the defaults of the volume inside a VolumeAttachment, in place."""
+    default_persistent_source((document["spec"].get("source") or {}).get("inlineVolumeSpec") or {})
+
+
+def default_persistent_source(spec: Document) -> None:
+    """Fill in the defaults of the capacity and the source of a persistent volume, in place."""
+    default_quantities(spec.get("capacity"))
+    for kind, source in spec.items():
+        if isinstance(source, dict):
+            default_source(kind, source)

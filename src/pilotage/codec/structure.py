@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
+from pilotage.codec import scalars
+from pilotage.codec.scalars import Mismatch, wrong_type
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.server.codec import scalars
-from pilotage.server.codec.scalars import Mismatch, wrong_type
 from pilotage.types import builtin
 
 Decode = Callable[[Any, list[None]], Any]

@@ -7,12 +7,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from pilotage.codec import verbatim
 from pilotage.errors import Invalid
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, PatchType, Verb
-from pilotage.server.codec import verbatim
-
-from ..registries import Api, opened
+from tests.server.registries import Api, opened
 
 CLAIMS = GroupVersionResource("resource.k8s.io", "v1", "resourceclaims")
 PATHS = verbatim.paths_of("resource.k8s.io/v1", "ResourceClaim")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.server.codec.scalars import decode_base64
+from pilotage.codec.scalars import decode_base64
 
 
 @given(st.binary(max_size=60), st.integers(1, 20))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pilotage.server.strategies.pods.containers.images import pull_policy
+from pilotage.codec.defaults.images import pull_policy
 
 DIGEST = "@sha256:" + "a" * 64
 

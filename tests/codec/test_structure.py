@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pilotage.codec.scalars import Mismatch
+from pilotage.codec.structure import structure_of
 from pilotage.meta.documents import copied
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.server.codec.scalars import Mismatch
-from pilotage.server.codec.structure import structure_of
 
 POD = structure_of(GroupVersionKind("", "v1", "Pod"))
 CONFIG_MAP = structure_of(GroupVersionKind("", "v1", "ConfigMap"))

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
+from pilotage.codec.defaults.containers import containers, default_container
+from pilotage.codec.defaults.fields import default_empty, default_template_metadata
+from pilotage.codec.defaults.resources import default_pod_resources, default_quantities, default_requirements
+from pilotage.codec.defaults.volumes import default_volume
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.pods.containers.fields import default_field_reference
-from pilotage.server.strategies.pods.containers.images import pull_policy
-from pilotage.server.strategies.pods.containers.probes import PROBES
-from pilotage.server.strategies.pods.containers.resources import (
-    default_pod_resources,
-    default_quantities,
-    default_requirements,
-)
-from pilotage.server.strategies.pods.surroundings import containers
-from pilotage.server.strategies.pods.volumes.defaults import default_volume
-from pilotage.server.strategies.strategy import default_empty
 
-_PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 _SPEC = {"dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler"}
 _STATUSES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 _OLD_ANNOTATIONS = {
@@ -42,12 +34,7 @@ def default_pod(pod: Document) -> None:
     spec.setdefault("enableServiceLinks", True)
     if status := pod.get("status"):
         _default_status(status)
-
-
-def default_template_metadata(metadata: Document) -> None:
-    """Drop empty managed fields, which reset those of an object, but mean nothing in a template, in place."""
-    if not metadata.get("managedFields", True):
-        del metadata["managedFields"]
+        agree_on_address(status)
 
 
 def default_pod_template(template: Document) -> None:
@@ -68,7 +55,7 @@ def default_pod_spec(spec: Document) -> None:
     for volume in spec.get("volumes") or ():
         default_volume(volume)
     for container in containers(spec):
-        _default_container(container)
+        default_container(container)
     default_quantities(spec.get("overhead"))
     if resources := spec.get("resources"):
         default_quantities(resources.get("limits"))
@@ -91,52 +78,18 @@ def _drop_old_annotations(holder: Document) -> None:
             del holder["metadata"]["annotations"]
 
 
-def _default_container(container: Document) -> None:
-    if not container.get("imagePullPolicy"):
-        container["imagePullPolicy"] = pull_policy(container.get("image", ""))
-    default_empty(container, "terminationMessagePath", "/dev/termination-log")
-    default_empty(container, "terminationMessagePolicy", "File")
-    default_requirements(container.setdefault("resources", {}))
-    for port in container.get("ports") or ():
-        default_empty(port, "protocol", "TCP")
-    for variable in container.get("env") or ():
-        if source := variable.get("valueFrom"):
-            _default_variable_source(source)
-    for name in PROBES:
-        if (probe := container.get(name)) is not None:
-            _default_probe(probe)
-    if "lifecycle" in container:
-        _default_lifecycle(container)
+def agree_on_address(status: Document) -> None:
+    """Make the pod's address, and the list that begins with it, agree. The single one counts, for older nodes."""
+    addresses, single = status.get("podIPs") or [], status.get("podIP") or ""
+    first = addresses[0].get("ip") or "" if addresses else ""
+    if single and single != first:
+        status["podIPs"] = [{"ip": single}]
+    elif first:
+        status["podIP"] = first
+    elif addresses:
+        status.pop("podIP", None)
 
 
-def _default_lifecycle(container: Document) -> None:
-    lifecycle = container["lifecycle"]
-    if "stopSignal" in lifecycle:  # behind a feature gate that is off
-        del lifecycle["stopSignal"]
-        if not lifecycle:
-            del container["lifecycle"]
-    for handler in lifecycle.values():
-        _default_http(handler)
-
-
-def _default_variable_source(source: Document) -> None:
-    if "fieldRef" in source:
-        default_field_reference(source["fieldRef"])
-    if "resourceFieldRef" in source:
-        source["resourceFieldRef"].setdefault("divisor", "0")
-    if "fileKeyRef" in source:
-        source["fileKeyRef"].setdefault("optional", False)
-
-
-def _default_probe(probe: Document) -> None:
-    for key, value in _PROBE.items():
-        default_empty(probe, key, value)
-    _default_http(probe)
-    if "grpc" in probe:
-        probe["grpc"].setdefault("service", "")
-
-
-def _default_http(handler: Document) -> None:
-    if (action := handler.get("httpGet")) is not None:
-        default_empty(action, "path", "/")
-        default_empty(action, "scheme", "HTTP")
+def default_template_object(document: Document) -> None:
+    """Fill in the defaults of a PodTemplate, in place."""
+    default_pod_template(document.setdefault("template", {}))
