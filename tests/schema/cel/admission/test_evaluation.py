@@ -10,7 +10,8 @@ from pilotage.schema.cel.admission.evaluation import (
     Decisions,
     Question,
 )
-from pilotage.schema.cel.expression import OUT_OF_BUDGET, EvaluationError
+from pilotage.schema.cel.expression import EvaluationError
+from pilotage.schema.cel.patterns import COST_EXCEEDED
 
 OBJECT = {"metadata": {"name": "a", "labels": {"x": "y"}}, "spec": {"items": [1, 2, 3], "ratio": 0.5, "large": 10**20}}
 REQUEST = {"name": "a", "operation": "CREATE", "userInfo": {"username": "bob", "groups": ["g"]}}
@@ -64,7 +65,7 @@ def test_an_error_has_the_words_of_kubernetes(text: str, message: str) -> None:
 
 def test_an_expression_that_would_take_too_long_is_not_evaluated() -> None:
     items = list(range(2000))
-    with pytest.raises(EvaluationError, match=OUT_OF_BUDGET):
+    with pytest.raises(EvaluationError, match=COST_EXCEEDED):
         _evaluate("object.all(a, object.all(b, object.exists(c, c == a + b)))", object=items)
 
 

@@ -19,6 +19,7 @@ from pilotage.schema.cel.costs.charges import CHARGES, PASSED_ENTRY, PASSED_ENTR
 from pilotage.schema.cel.costs.sizes import NO_SIZE, Extent, SizedValue, text, total
 from pilotage.schema.cel.patterns import ITERATIONS, REPLACED
 
+_RANGE = REPLACED["lists.range"]
 _MAP_INSERT = REPLACED["cel.@mapInsert"]
 _EVALUATION = 9_000.0
 _NODE = 80.0
@@ -35,7 +36,9 @@ def cost(tree: Expr, variables: dict[str, SizedValue], passed: Extent) -> Cost:
     estimate = _Estimate()
     estimate.add(_EVALUATION + passed.all_entries * PASSED_ENTRY + passed.all_chars, 0.0)
     estimate.bytes += passed.all_entries * PASSED_ENTRY_BYTES + 2 * passed.all_chars
-    estimate.value(tree, variables)
+    result = estimate.value(tree, variables).most  # it becomes a value of Python
+    estimate.add(result.all_entries * PASSED_ENTRY + result.all_chars, 0.0)
+    estimate.bytes += result.all_entries * PASSED_ENTRY_BYTES + 2 * result.all_chars
     return Cost(estimate.nanoseconds, estimate.bytes)
 
 
@@ -92,6 +95,8 @@ class _Estimate:
             return _PASSING[node.function](arguments, node)
         if node.fixed and node.function in _ARITHMETIC:
             return NO_SIZE
+        if node.function == _RANGE:
+            arguments = [SizedValue(Extent(entries=self._largest(node.arguments[0], variables)))]
         charge = CHARGES.get(node.function, unknown)
         most = charge(node, [argument.most for argument in arguments])
         # Linear in each operand, so the sum over all iterations is bounded with one operand at its mean size.
@@ -107,6 +112,16 @@ class _Estimate:
             return most.result
         mean = min((choice.result.most for choice in choices), key=sum)
         return SizedValue(most.result.most, mean)
+
+    def _largest(self, node: Expr, variables: dict[str, SizedValue]) -> float:
+        """The largest number that an expression can return, if that is known: a constant, or a size."""
+        match node:
+            case Constant(number=int(number)):
+                return float(number)
+            case CallExpression("size", (of,)):
+                size = self.value(of, variables).most
+                return size.chars + size.entries
+        return ITERATIONS
 
     def _lesser(self, most: float, means: list[float]) -> float:
         return min([self._rounds * most, *(self._all_rounds * mean for mean in means)])
@@ -198,7 +213,8 @@ def _listed(values: list[SizedValue]) -> SizedValue:
     return SizedValue(most, None, item)
 
 
-_ARITHMETIC = frozenset(("_+_", "_-_", "_*_", "_/_", "_%_", "-_", "!_", "_&&_", "_||_", "@not_strictly_false"))
+_STRICT = ("@not_strictly_false", "__not_strictly_false__")
+_ARITHMETIC = frozenset(("_+_", "_-_", "_*_", "_/_", "_%_", "-_", "!_", "_&&_", "_||_", *_STRICT))
 
 
 def _first(arguments: list[SizedValue], node: CallExpression) -> SizedValue:
@@ -222,6 +238,6 @@ _PASSING: dict[str, Callable[[list[SizedValue], CallExpression], SizedValue]] = 
     **dict.fromkeys(("_?_:_", "orValue", "or"), _either),
     **dict.fromkeys(("_[_]", "_[?_]", "_?._"), _picked),
     **dict.fromkeys(("first", "last"), lambda arguments, node: arguments[0].item().fixed()),
-    **dict.fromkeys(("_&&_", "_||_", "!_", "@not_strictly_false", "hasValue"), lambda arguments, node: NO_SIZE),
+    **dict.fromkeys(("_&&_", "_||_", "!_", *_STRICT, "hasValue"), lambda arguments, node: NO_SIZE),
 }
 """Functions that return an operand, a part of it or a bool, at the cost of a node."""
