@@ -81,9 +81,13 @@ def test_what_an_expression_asks_the_authorizer_is_noted_until_it_is_answered() 
     assert decisions.open == []
 
 
-def test_a_question_that_does_not_decide_needs_no_answer() -> None:
+def test_a_question_that_does_not_decide_is_asked_because_it_counts_as_a_cost() -> None:
     expression, decisions = AdmissionExpression("authorizer.path('/a').check('get').allowed() || true"), Decisions()
+    with pytest.raises(EvaluationError):
+        expression.evaluate({"authorizer": {}}, decisions)
+    decisions.answers[decisions.open[0]] = AuthorizerDecision(False)
     assert expression.evaluate({"authorizer": {}}, decisions) is True
+    assert decisions.checks == 1
 
 
 def test_the_reason_and_the_error_of_a_decision_can_be_read() -> None:

@@ -23,6 +23,7 @@ _RANGE = REPLACED["lists.range"]
 _MAP_INSERT = REPLACED["cel.@mapInsert"]
 _EVALUATION = 9_000.0
 _NODE = 80.0
+_PASSED_CHAR = 2.0
 _APPENDED, _APPENDED_BYTES = 30.0, 17.0  # an append copies the list, so n of them cost n² times this
 
 
@@ -93,7 +94,8 @@ class _Estimate:
         arguments = [self.value(argument, variables) for argument in node.arguments]
         if node.function in _PASSING:
             return _PASSING[node.function](arguments, node)
-        if node.fixed and node.function in _ARITHMETIC:
+        fixed = node.fixed and node.function not in _OF_ANY_TYPE
+        if fixed and node.function in _ARITHMETIC:
             return NO_SIZE
         if node.function == _RANGE:
             arguments = [SizedValue(Extent(entries=self._largest(node.arguments[0], variables)))]
@@ -106,7 +108,7 @@ class _Estimate:
         ]
         self.nanoseconds += self._lesser(most.nanoseconds, [choice.nanoseconds for choice in choices])
         self.bytes += self._lesser(most.bytes, [choice.bytes for choice in choices])
-        if node.fixed:
+        if fixed:
             return NO_SIZE
         if not choices:
             return most.result
@@ -170,7 +172,7 @@ class _Estimate:
         if python:
             # The map so far is passed to a function for each entry, and back. It is half full on average.
             passed = entries**2 * (2 + made.mean.all_entries), entries**2 * made.mean.all_chars
-            self.nanoseconds += lists * (entries * PYTHON_CALL + passed[0] * PASSED_ENTRY + passed[1])
+            self.nanoseconds += lists * (entries * PYTHON_CALL + passed[0] * PASSED_ENTRY + _PASSED_CHAR * passed[1])
             self.bytes += lists * (2 * passed[0] * PASSED_ENTRY_BYTES + passed[1])
         else:
             self.nanoseconds += lists * _APPENDED * entries**2
@@ -214,7 +216,10 @@ def _listed(values: list[SizedValue]) -> SizedValue:
 
 
 _STRICT = ("@not_strictly_false", "__not_strictly_false__")
-_ARITHMETIC = frozenset(("_+_", "_-_", "_*_", "_/_", "_%_", "-_", "!_", "_&&_", "_||_", *_STRICT))
+_OF_ANY_TYPE = frozenset(("_+_", "min", "max", "sum"))
+"""Functions that may return a text or a list where the engine's checker expects a number: its types are those of one
+declaration of a function, and the values of a document have any type."""
+_ARITHMETIC = frozenset(("_-_", "_*_", "_/_", "_%_", "-_", "!_", "_&&_", "_||_", *_STRICT))
 
 
 def _first(arguments: list[SizedValue], node: CallExpression) -> SizedValue:

@@ -151,9 +151,13 @@ def _python(node: CallExpression, of: list[Extent]) -> Charge:
         everything = everything.plus(extent)
     nanoseconds = PYTHON_CALL + everything.all_entries * 2 * PASSED_ENTRY + everything.all_chars * _PYTHON_CHAR
     size = everything.all_entries * 2 * PASSED_ENTRY_BYTES + everything.all_chars * 4
-    # Escaped and quoted characters take up to six; a message has a text of its own.
-    result = Extent(*(6 * everything.all_chars + 1024, everything.all_entries + 8) * 2)
-    return Charge(nanoseconds, size, SizedValue(result))
+    return Charge(nanoseconds, size, SizedValue(Extent(*(everything.all_chars + 64, everything.all_entries + 1) * 2)))
+
+
+def _expanding(node: CallExpression, of: list[Extent]) -> Charge:
+    """Escapes characters, each to as many as six, or returns messages that quote them."""
+    charge = _python(node, of)
+    return charge._replace(result=SizedValue(Extent(*(6 * charge.result.most.all_chars + 1024, 8.0) * 2)))
 
 
 def _short(node: CallExpression, of: list[Extent]) -> Charge:
@@ -216,7 +220,7 @@ CHARGES: dict[str, Charging] = {
     "flatten": _flatten,
     "getQuery": _query,
     "base64.decode": _text,
-    "jsonpatch.escapeKey": _quote,
+    **dict.fromkeys(("jsonpatch.escapeKey", "getEscapedPath", "validate"), _expanding),
     **dict.fromkeys((REPLACED["matches"], "find", "findAll"), _pattern),
     REPLACED["lists.range"]: _range,
 }
