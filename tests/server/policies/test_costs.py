@@ -80,10 +80,17 @@ async def test_a_policy_that_costs_too_much_refuses_the_request(
 
 async def test_a_mutation_that_costs_too_much_refuses_the_request(environment: Environment) -> None:
     policies = Policies(environment, "MutatingAdmissionPolicy")
-    expression = f"[JSONPatch{{op: 'add', path: '/data/x', value: object.metadata.name == 'costly' ? string({NUMBERS}) : '1'}}]"
+    expression = (
+        f"[JSONPatch{{op: 'add', path: '/data/x', value: object.metadata.name == 'costly' ? string({NUMBERS}) : '1'}}]"
+    )
     mutations = [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}]
     probe = {"name": "probe", "expression": "object.metadata.name != 'other'"}
-    refuse = {"patchType": "JSONPatch", "jsonPatch": {"expression": f"[JSONPatch{{op: 'remove', path: object.metadata.name == '{PROBE}' ? '/no' : '/data/x'}}]"}}
+    refuse = {
+        "patchType": "JSONPatch",
+        "jsonPatch": {
+            "expression": f"[JSONPatch{{op: 'remove', path: object.metadata.name == '{PROBE}' ? '/no' : '/data/x'}}]"
+        },
+    }
     spec = {"reinvocationPolicy": "Never", "matchConditions": [probe], "mutations": [*mutations, refuse]}
     await policies.create("costs", spec)
     await policies.active()

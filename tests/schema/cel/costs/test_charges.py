@@ -77,13 +77,33 @@ def test_a_function_without_a_charge_is_refused(monkeypatch: pytest.MonkeyPatch)
         AdmissionExpression("'a'.trim() == 'a'").evaluate({})
 
 
+def test_a_bound_does_not_trust_the_types_of_the_checker() -> None:
+    """The engine takes the items of `reverse` of a list of any type for integers."""
+    sums = AdmissionExpression("object.l.reverse().map(x, x + object.s)")
+    bound = _bound(sums._tree, {"object": {"l": ["a"] * 1000, "s": "b" * 1000}})
+    assert bound.bytes > 1000 * 1000
+
+
+@pytest.mark.parametrize("text", ["lists.range(3)", "lists.range(size(object))"])
+def test_a_short_range_in_a_loop_is_evaluated(text: str) -> None:
+    assert AdmissionExpression(f"{text}.map(x, {text}).size() == 3").evaluate({"object": [1, 2, 3]}) is True
+
+
 DOCUMENT: dict[str, Any] = {
     "s": "ab" * 500,
     "n": list(range(300)),
     "l": [f"text {number}" for number in range(300)],
     "m": {f"k{number}": "v" * 10 for number in range(100)},
 }
-TEXTS = ("object.s", "'abc'", "({t} + {t})", "{t}.lowerAscii()", "{t}.replace('a', {t})", "{l}.join('-')", "string({n})")
+TEXTS = (
+    "object.s",
+    "'abc'",
+    "({t} + {t})",
+    "{t}.lowerAscii()",
+    "{t}.replace('a', {t})",
+    "{l}.join('-')",
+    "string({n})",
+)
 LISTS = (
     "object.l",
     "{t}.split('b')",
@@ -96,7 +116,14 @@ LISTS = (
     "{l}.reverse()",
     "object.m.map(k, object.m[k])",
 )
-INTEGERS = ("object.n", "lists.range(200)", "lists.range({n})", "{i}.map(i, i + 1)", "{i}.sort()", "{i}.filter(i, i > 9)")
+INTEGERS = (
+    "object.n",
+    "lists.range(200)",
+    "lists.range({n})",
+    "{i}.map(i, i + 1)",
+    "{i}.sort()",
+    "{i}.filter(i, i > 9)",
+)
 NUMBERS = ("{t}.size()", "{l}.size()", "{i}.size()", "{i}.sum()", "{l}.indexOf({t})", "7")
 TESTS = (
     "{t} == {t}",

@@ -8,7 +8,7 @@ requests for many cheap expressions.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pilotage.schema.cel.costs.bounds import Cost
@@ -36,7 +36,8 @@ class OutOfBudgetError(Exception):
 class RequestBudget:
     """The time and the memory that all expressions of one request may still take."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.thread_time_ns) -> None:
+        self._clock = clock
         self._left = _NANOSECONDS
         self._held = 0.0
 
@@ -52,11 +53,11 @@ class RequestBudget:
         """Count the time of one evaluation in the block. The meter is for its patterns, whose cost has no bound."""
         if self._left < 0:
             raise OutOfBudgetError
-        begin = time.thread_time_ns()
+        begin = self._clock()
         try:
             yield CostMeter(_PATTERNS_NANOSECONDS)
         finally:
-            self._left -= time.thread_time_ns() - begin
+            self._left -= self._clock() - begin
 
     def hold(self, value: object) -> None:
         """Count the memory of a result that is kept until the request ends."""
