@@ -15,10 +15,12 @@ import msgspec
 
 from pilotage.schema.generate import known
 from pilotage.types import builtin
+from pilotage.types.meta import v1 as meta_v1
 
 Schema = dict[str, Any]
 
 _PACKAGE = "pilotage.types."
+_MODELS = "pilotage.meta.models"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _EITHER: Schema = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
 _ANY: Schema = {"x-kubernetes-preserve-unknown-fields": True}
@@ -33,6 +35,20 @@ _FIXED: Mapping[str, Schema] = {
     f"{_META}ObjectMeta": known.object_metadata(),
     f"{_META}Condition": known.condition(),
 }
+_CORE = "io.k8s.api.core.v1."
+_ATOMIC = frozenset(
+    f"{_CORE}{name}"
+    for name in (
+        "ConfigMapEnvSource",
+        "ConfigMapProjection",
+        "ConfigMapVolumeSource",
+        "SecretEnvSource",
+        "SecretProjection",
+    )
+)
+"""The types that are atomic in controller-gen's schemas alone: they embed LocalObjectReference in Go, which is atomic."""
+_NO_DEFAULTS = {f"{_CORE}AzureDiskVolumeSource": {"cachingMode", "kind"}}
+"""Defaults that are constants in Go, which controller-gen does not read."""
 _NO_ZERO = object()
 _TOPOLOGY = ("x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type")
 
@@ -41,16 +57,22 @@ def embedded_schema(cls: type) -> Schema | None:
     """The schema of a built-in type as a part of another object, as the caller's own; None for any other class, and
     for a type that contains itself."""
     name = definition_of(cls)
-    encoded = _encoded(name) if name is not None else None
+    return schema_of_definition(name) if name is not None else None
+
+
+def schema_of_definition(name: str) -> Schema | None:
+    """The schema of a definition as a part of another object, as the caller's own; None if it contains itself."""
+    encoded = _encoded(name)
     found: Schema | None = None if encoded is None else msgspec.json.decode(encoded)
     return found
 
 
 def definition_of(cls: type) -> str | None:
-    """The name of the definition of a class in `pilotage.types`; None for any other class."""
-    if not cls.__module__.startswith(_PACKAGE):
-        return None
-    return _names().get(f"{cls.__module__.removeprefix(_PACKAGE)}.{cls.__name__}")
+    """The name of the definition of a class that `pilotage.types` exports; None for any other class."""
+    module = cls.__module__
+    if module == _MODELS and getattr(meta_v1, cls.__name__, None) is cls:
+        module = meta_v1.__name__
+    return _names().get(f"{module.removeprefix(_PACKAGE)}.{cls.__name__}") if module.startswith(_PACKAGE) else None
 
 
 @cache
@@ -79,6 +101,10 @@ def _definition(name: str, trail: tuple[str, ...]) -> Schema:
     kind = whole and "apiVersion" in document["properties"]  # inside another object it has no apiVersion and kind
     for field in ("apiVersion", "kind") if kind else ():
         del document["properties"][field]
+    for field in _NO_DEFAULTS.get(name, ()):
+        del document["properties"][field]["default"]
+    if name in _ATOMIC:
+        document["x-kubernetes-map-type"] = "atomic"
     return _schema(document, (*trail, name), builtin.encoding(name).always)
 
 

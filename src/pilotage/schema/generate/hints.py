@@ -257,7 +257,7 @@ def _class(hint: type, location: _Location) -> TypeDescription:
 
 
 def _builtin(model: type[Model]) -> Known | None:
-    if not model.__module__.startswith("pilotage.types."):
+    if not model.__module__.startswith(("pilotage.types.", "pilotage.meta.models")):
         return None
     from pilotage.schema.generate.builtin import embedded_schema  # it reads the definitions of Kubernetes
 
