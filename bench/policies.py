@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import resource
 import time
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import pilotage as pt
-from pilotage.errors import ApiError
+from pilotage.errors import Invalid
 from pilotage.meta.unstructured import Unstructured
 from pilotage.types.core.v1 import ConfigMap
 
@@ -59,12 +60,8 @@ async def _write(client: pt.Client, name: str, value: str) -> float:
     """The seconds of CPU of one create, refused or not."""
     metadata = pt.ObjectMeta(name=name, namespace="default", labels={"policies": value})
     begin = time.process_time()
-    try:
+    with suppress(Invalid) if name == "hostile" else nullcontext():
         await client.create(ConfigMap(metadata=metadata, data=DATA))
-    except ApiError as error:
-        if name != "hostile":
-            raise
-        assert "cost limit" in str(error)
     return time.process_time() - begin
 
 

@@ -326,4 +326,4 @@ class Scale(msgspec.Struct, frozen=True):
     label_selector_path: str = ""
     """Where the label selector of the replicas is, as text; empty: nowhere."""
     checked: bool = True
-    """Whether the paths must be fields of the class, with the types that API servers expect. Servers accept any paths."""
+    """Whether the paths must be fields of the class, of the types that are expected. API servers accept any paths."""

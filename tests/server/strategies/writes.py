@@ -9,10 +9,12 @@ from pilotage.errors import Cause
 from pilotage.meta.documents import Document, copied
 from pilotage.server.strategies.strategy import Strategy
 
+NOW = "2026-01-02T03:04:05Z"
+
 
 def created(strategy: Strategy, **content: Any) -> tuple[Document, list[Cause]]:
     """A new object as it would be stored, and what is wrong with it."""
-    document = {"metadata": {"name": "one", "namespace": "n"}} | copied(content)
+    document = {"metadata": {"name": "one", "namespace": "n", "creationTimestamp": NOW}} | copied(content)
     strategy.default(document)
     strategy.prepare_for_create(document)
     causes = list(strategy.validate(document))

@@ -1,7 +1,7 @@
 """The schemas of built-in types inside of custom resources, as controller-gen makes them from the types in Go.
 
-They come from the definitions that Kubernetes publishes, which have what the Python classes do not: atomic maps, defaults,
-and formats of integers. A default that only stands for the zero value of a field that Go always writes is none.
+They come from the definitions that Kubernetes publishes, which have what the Python classes do not: atomic maps,
+defaults, and formats of integers. A default that is only the zero value of a field that Go always writes is left out.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ATOMIC = frozenset(
         "SecretProjection",
     )
 )
-"""The types that are atomic in controller-gen's schemas alone: they embed LocalObjectReference in Go, which is atomic."""
+"""Types that are atomic in controller-gen's schemas alone: they embed LocalObjectReference in Go, which is atomic."""
 _NO_DEFAULTS = {f"{_CORE}AzureDiskVolumeSource": {"cachingMode", "kind"}}
 """Defaults that are constants in Go, which controller-gen does not read."""
 _NO_ZERO = object()

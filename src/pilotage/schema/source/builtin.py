@@ -1,7 +1,7 @@
 """Schemas of built-in types in definitions, found by their structure.
 
-A definition that was made from another version of Kubernetes has other fields in a few types. Classes of its own are made
-for these and for what contains them; all others are imported, so that the definition stays the same.
+A definition that was made from another version of Kubernetes has other fields in a few types. Classes of its own are
+made for these and for what contains them; all others are imported, so that the definition stays the same.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from pilotage.schema.cel.expression import OUT_OF_BUDGET, EvaluationError
 from pilotage.schema.cel.patterns import COST_EXCEEDED, CostMeter
 
 POLICY_UNITS, MATCH_UNITS = 10_000_000, 2_500_000
-"""Kubernetes' budgets for the expressions of one policy and binding, and for the match conditions of one webhook, policy
-or binding."""
+"""Kubernetes' budgets for the expressions of one policy and binding, and for the match conditions of one webhook or
+policy."""
 CHECK_UNITS, _CALL_UNITS = 350_000, 1_000_000
 MAXIMUM_CHECKS = _CALL_UNITS // CHECK_UNITS
 """The most questions to the authorizer of one evaluation: almost all that an expression costs in Kubernetes' units."""
