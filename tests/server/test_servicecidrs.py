@@ -54,9 +54,7 @@ async def test_a_service_can_have_an_address_of_a_further_range(environment: Env
             except Invalid:  # the real server has not read the range yet
                 await asyncio.sleep(0.05)
     address = document_of(await environment.client.get(IPAddress, text))
-    assert address["spec"] == {
-        "parentRef": {"resource": "services", "namespace": environment.namespace, "name": "one"}
-    }
+    assert address["spec"] == {"parentRef": {"resource": "services", "namespace": environment.namespace, "name": "one"}}
     assert address["metadata"]["labels"] == {
         "ipaddress.kubernetes.io/ip-family": "IPv4",
         "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
@@ -98,7 +96,10 @@ async def test_a_range_is_kept_while_services_have_addresses_of_it(environment: 
     await environment.client.delete(found)
     async with asyncio.timeout(WITHIN), environment.client.watch(ServiceCIDR) as events:
         async for event in events:
-            if event.obj.metadata.name == found.metadata.name and event.obj.status.conditions[0].status == "False":
+            if (
+                event.object.metadata.name == found.metadata.name
+                and event.object.status.conditions[0].status == "False"
+            ):
                 break
     kept = await environment.client.get(ServiceCIDR, found.metadata.name)
     assert kept.status.conditions[0].reason == "Terminating"
@@ -110,5 +111,5 @@ async def test_a_range_is_kept_while_services_have_addresses_of_it(environment: 
     async with asyncio.timeout(WITHIN), environment.client.watch(ServiceCIDR) as events:
         await environment.client.delete(service)
         async for event in events:
-            if event.type == "DELETED" and event.obj.metadata.name == found.metadata.name:
+            if event.type == "DELETED" and event.object.metadata.name == found.metadata.name:
                 break

@@ -10,9 +10,9 @@ import pytest
 from pilotage.errors import AlreadyExists, InternalError, Invalid
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, Verb, WriteOptions
-from pilotage.server.strategies.services.ranges import NODE_PORTS, SERVICE_RANGES
 from pilotage.server.assembly import cluster_context
 from pilotage.server.registry import Registry
+from pilotage.server.strategies.services.ranges import NODE_PORTS, SERVICE_RANGES
 from pilotage.server.writes.addresses import ADDRESSES, ADOPTED
 from pilotage.server.writes.allocation import PORTS
 from pilotage.storage.interface import Delete, Snapshot

@@ -100,7 +100,7 @@ class Protector(LogLoop):
             elif not await self._in_use(document):
                 await self._change(document, partial(_without, finalizer))
             elif document["kind"] == "ServiceCIDR" and not is_blocked(document):
-                await self._change(document, lambda old: blocked(old, self._context.now()))
+                await self._change(document, lambda old: blocked(old, self._context.now()), "status")
 
     async def _in_use(self, document: Document) -> bool:
         metadata = document["metadata"]
@@ -115,17 +115,18 @@ class Protector(LogLoop):
         pods = await self._list(f"{_PODS}{metadata['namespace']}/")
         return any(_uses(pod, metadata["name"]) for pod in pods)
 
-    async def _change(self, document: Document, change: Callable[[Document], Document]) -> None:
+    async def _change(self, document: Document, change: Callable[[Document], Document], subresource: str = "") -> None:
         metadata = document["metadata"]
         gvr = _RESOURCES[document["kind"]]
-        request = APIRequest(Verb.PATCH, gvr, namespace=metadata.get("namespace", ""), name=metadata["name"])
+        namespace, name = metadata.get("namespace", ""), metadata["name"]
+        request = APIRequest(Verb.PATCH, gvr, namespace=namespace, name=name, subresource=subresource)
         try:
             info = await self._context.catalogue.find(gvr)
             response = await self._updater.change(info, request, lambda old, _: (change(old), []))
         except NotFound:
             return  # another process was faster
         except ApiError as error:  # a plugin refuses it, or the stored object is invalid: the next change is the retry
-            _log.warning("Cannot remove the protection of an object", name=metadata["name"], error=error)
+            _log.warning("Cannot remove the protection of an object", name=name, error=error)
             return
         self._note(request, response.body)
 

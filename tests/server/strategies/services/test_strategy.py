@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from pilotage.errors import Invalid
-from pilotage.server.strategies.services.families import resolve_families
 from pilotage.server.strategies.services.strategy import ServiceStrategy
 
 from ..writes import created, fields, status_written, updated
