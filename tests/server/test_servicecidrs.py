@@ -59,7 +59,7 @@ async def test_a_service_can_have_an_address_of_a_further_range(environment: Env
         "ipaddress.kubernetes.io/ip-family": "IPv4",
         "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
     }
-    with pytest.raises(Invalid, match="failed to allocate IP .*: provided IP is already allocated"):
+    with pytest.raises(Invalid, match=r"failed to allocate IP .*: provided IP is already allocated"):
         await create_service(environment, "two", cluster_ip=text)
     for reserved in (network[0], network[-1]):
         with pytest.raises(Invalid, match="the provided network does not match the current range"):

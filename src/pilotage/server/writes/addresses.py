@@ -19,7 +19,7 @@ from pilotage.server.context import RegistryContext
 from pilotage.server.ownership.owners import set_owner
 from pilotage.server.strategies.services.cidrs import ReadyRange
 from pilotage.server.strategies.services.kinds import is_headless, needs_cluster_ip
-from pilotage.server.strategies.services.ranges import NO_ADDRESS, Address, AddressRange, address_range
+from pilotage.server.strategies.services.ranges import NO_ADDRESS, RANDOM, Address, AddressRange, address_range
 from pilotage.storage.interface import Delete, Entry, Operation, Put
 
 ADDRESSES = "networking.k8s.io/ipaddresses/"
@@ -28,8 +28,6 @@ ADOPTED = "allocations/addresses"
 MANAGED_BY = {"ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io"}
 _SERVICES = "core/services/"
 _FAMILY = "ipaddress.kubernetes.io/ip-family"
-_LISTED_AFTER = 64
-"""Taken addresses in a row, after which all are listed instead of read one by one."""
 _AT_ONCE = 100  # an etcd allows 128 operations in a commit, unless it is configured otherwise
 
 
@@ -111,7 +109,7 @@ class AddressAllocation:
         storage, taken = self.context.storage, set[str]()
         for number, address in enumerate(within.candidates(self.context.chance)):
             key = self._key(address)
-            if number == _LISTED_AFTER:
+            if number == RANDOM:  # it is nearly full: all are listed instead of read one by one
                 taken = {entry.key for entry in (await storage.list(self.context.prefix + ADDRESSES)).entries}
             if key not in taken if taken else await storage.get(key) is None:
                 return address

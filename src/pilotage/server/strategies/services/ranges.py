@@ -19,6 +19,8 @@ NO_ADDRESS = "None"
 """The cluster IP of a headless Service."""
 _LEAST_RESERVED, _MOST_RESERVED, _PART = 16, 256, 16
 _LEAST_ADDRESSES = 8
+RANDOM = 64
+"""Random addresses that are tried before a scan."""
 _LONGEST = {4: 32, 6: 64}
 """A range of IPv6 has at most 64 bits."""
 
@@ -41,14 +43,16 @@ class AddressRange:
         return address.version == self.network.version and self._first <= int(address) <= self._last
 
     def candidates(self, chance: random.Random) -> Iterator[Address]:
-        """All addresses, from a random one on. The first ones are meant for Services that request a certain one: they
-        come last."""
-        upper = self._first + self._reserved()
+        """Random addresses, then all from a random one on. The first ones of the range come last, because they are
+        meant for Services that request a certain one."""
+        upper, kind = self._first + self._reserved(), type(self.network.network_address)
+        if upper <= self._last:
+            # Runs of taken addresses grow longer than their share: a scan from a random one would visit many.
+            yield from (kind(chance.randrange(upper, self._last + 1)) for _ in range(RANDOM))
         for first, last in ((upper, self._last), (self._first, upper - 1)):
             count = last - first + 1
             start = chance.randrange(count) if count > 0 else 0
-            for number in range(count):
-                yield type(self.network.network_address)(first + (start + number) % count)
+            yield from (kind(first + (start + number) % count) for number in range(count))
 
     def _reserved(self) -> int:
         size = self._last - self._first + 1
