@@ -263,6 +263,8 @@ async def main() -> None:
     stored_bytes()
     title(f"Expensive CEL rules on large objects (under {MOST_SECONDS} s each)")
     measure_rules()
+    title("Admission policies")
+    apart("bench.policies")
     apart("bench.writes")
     apart("bench.tracking")
     await measure_processes()

@@ -120,7 +120,7 @@ def apiserver_command(binaries: Path, folder: Path, port: int, etcd_port: int) -
         # Without a controller manager no namespace gets its service account, and this plugin would reject every Pod.
         "--disable-admission-plugins=ServiceAccount",
         "--allow-privileged",
-        "--service-cluster-ip-range=10.0.0.0/24",
+        "--service-cluster-ip-range=10.0.0.0/16",
         # Explicit, because the default needs a route, and there may be none.
         "--advertise-address=127.0.0.1",
         "--endpoint-reconciler-type=none",  # a loopback address is not a valid endpoint

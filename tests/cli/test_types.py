@@ -13,8 +13,11 @@ from hack.cluster import running
 from hack.cluster.running import RealCluster
 from pilotage import cli
 from pilotage.cluster import Cluster
+from pilotage.meta.objects import document_of
 from pilotage.meta.text import yamltext
+from pilotage.meta.unstructured import Unstructured
 from pilotage.schema.generate.crd import crds
+from pilotage.schema.source.module import module_of, versions_of
 from tests.environments import over_there
 from tests.schema import golden_files
 from tests.schema.apis.database import Database
@@ -171,3 +174,17 @@ async def test_definitions_are_read_from_a_real_cluster(real_control_plane: Real
         printed, _ = await ran.communicate()
     assert ran.returncode == 0
     assert b"class Database(pt.Resource):" in printed
+
+
+@pytest.mark.cluster
+async def test_a_real_cluster_accepts_a_scale_whose_paths_are_no_fields(real_control_plane: RealCluster) -> None:
+    definition = yamltext.read(GOLDEN.read_text())
+    scale = {"specReplicasPath": ".spec.nowhere", "statusReplicasPath": ".status.no.where"}
+    definition["metadata"]["name"] = f"scaled.{definition['spec']['group']}"
+    definition["spec"]["names"] = {"kind": "Scaled", "plural": "scaled"}
+    definition["spec"]["versions"][0]["subresources"] = {"scale": scale}
+    async with over_there(real_control_plane) as environment:
+        created = await environment.client.create(Unstructured(definition), dry_run=True)
+    assert document_of(created)["spec"]["versions"][0]["subresources"]["scale"] == scale
+    module = module_of(versions_of(definition), "Text.")
+    assert "checked=False" in module

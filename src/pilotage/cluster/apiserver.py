@@ -61,6 +61,7 @@ class EmbeddedAPIServer:
         disable: Iterable[str] = (),
         encryption_keys: str = "",
         audit: AuditOptions | None = None,
+        service_ranges: Iterable[str] = (),
     ) -> None:
         """`enable` and `disable` name the admission plugins that differ from kube-apiserver's defaults."""
         _check_storage(storage)
@@ -70,6 +71,7 @@ class EmbeddedAPIServer:
         self._enable, self._disable = tuple(enable), tuple(disable)
         self._encryption_keys = encryption_keys
         self._audit = audit
+        self._service_ranges = {"service_ranges": tuple(service_ranges)} if service_ranges else {}
         self.registry: Registry
 
     async def open(self, exits: AsyncExitStack) -> Transport:
@@ -82,7 +84,8 @@ class EmbeddedAPIServer:
             from pilotage.server.encryption import encrypted
 
             storage = encrypted(storage, self._encryption_keys)
-        context = cluster_context(storage, self._tenant, self._clock, enable=self._enable, disable=self._disable)
+        plugins = {"enable": self._enable, "disable": self._disable}
+        context = cluster_context(storage, self._tenant, self._clock, **plugins, **self._service_ranges)
         self.registry = await exits.enter_async_context(Registry(context))
         return self.registry if self._audit is None else self._audited(self._audit, exits)
 

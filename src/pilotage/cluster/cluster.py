@@ -85,6 +85,7 @@ class Cluster:
         encryption_keys: str = "",
         audit_log_path: str = "",
         audit_policy_file: str = "",
+        service_cluster_ip_range: Iterable[str] = (),
     ) -> Cluster:
         """An API server in this process.
 
@@ -96,6 +97,8 @@ class Cluster:
         kube-apiserver's flags; the plugin ServiceAccount is off unless it is enabled. `encryption_keys` is a file with
         keys, or `exec:COMMAND`: Secrets are then encrypted where they are stored. `audit_log_path` is a file to which
         the requests of this program are appended, and `audit_policy_file` selects them, as for `pilotage serve`.
+        `service_cluster_ip_range` has the ranges of the addresses of Services in a new cluster, one of each family
+        (default: 10.0.0.0/16).
         """
         if problem := tenant_problem(tenant):
             raise InvalidDefinition(problem)
@@ -108,7 +111,14 @@ class Cluster:
 
             audit = audit_options(audit_log_path, audit_policy_file)
         server = EmbeddedAPIServer(
-            storage, tenant, chosen, enable=enable, disable=disable, encryption_keys=encryption_keys, audit=audit
+            storage,
+            tenant,
+            chosen,
+            enable=enable,
+            disable=disable,
+            encryption_keys=encryption_keys,
+            audit=audit,
+            service_ranges=service_cluster_ip_range,
         )
         return cls(server, scheme, chosen)
 

@@ -325,3 +325,5 @@ class Scale(msgspec.Struct, frozen=True):
     """Where the observed number of replicas is."""
     label_selector_path: str = ""
     """Where the label selector of the replicas is, as text; empty: nowhere."""
+    checked: bool = True
+    """Whether the paths must be fields of the class, of the types that are expected. API servers accept any paths."""

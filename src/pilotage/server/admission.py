@@ -37,7 +37,7 @@ class Operation(enum.Enum):
 
 
 class Reinvocation:
-    """Whether the mutating functions run a second time, and what they know of the first run.
+    """Whether the mutating functions run a second time, and what functions keep for the rest of the request.
 
     A function that calls webhooks or policies requests it when one of them has changed the object.
     """
@@ -49,7 +49,7 @@ class Reinvocation:
     """This is the second run."""
 
     def kept(self, name: str, make: Callable[[], T]) -> T:
-        """What a function of this name keeps for the second run."""
+        """What functions keep under this name until the request ends."""
         if name not in self.__dict__:
             self.__dict__[name] = make()
         state: T = self.__dict__[name]

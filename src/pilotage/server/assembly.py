@@ -3,12 +3,13 @@ cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pilotage.meta.scalars import times
 from pilotage.server.context import RegistryContext
 from pilotage.server.namespacecontents import NamespaceContents
 from pilotage.server.plugins.catalogue import NAMESPACE_LIFECYCLE, enabled
+from pilotage.server.strategies.services.ranges import SERVICE_RANGES, checked_ranges
 from pilotage.storage.interface import Storage
 
 
@@ -19,13 +20,20 @@ def cluster_context(
     *,
     enable: Iterable[str] = (),
     disable: Iterable[str] = (),
+    service_ranges: Sequence[str] = SERVICE_RANGES,
 ) -> RegistryContext:
     """The context of a registry with admission plugins and the objects of a new cluster.
 
-    `enable` and `disable` are kube-apiserver's two flags.
+    `enable` and `disable` are kube-apiserver's two flags, and `service_ranges` its `--service-cluster-ip-range`.
     """
     names = enabled(enable, disable)
     lifecycle = NAMESPACE_LIFECYCLE in names
     return RegistryContext(
-        storage, tenant, clock, namespace_lifecycle=lifecycle, contents=NamespaceContents(), plugins=names
+        storage,
+        tenant,
+        clock,
+        namespace_lifecycle=lifecycle,
+        contents=NamespaceContents(),
+        plugins=names,
+        service_ranges=checked_ranges(service_ranges),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -38,6 +39,8 @@ from pilotage.server.namespacecontents import NamespaceContents
 from pilotage.server.plugins.catalogue import chain as plugin_chain
 from pilotage.server.plugins.plugin import QUOTAS, DynamicAdmission, PluginContext
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.strategies.services.cidrs import CIDRS, ReadyRange, ready_ranges
+from pilotage.server.strategies.services.ranges import SERVICE_RANGES, families_of
 from pilotage.server.uids import SystemChance, random_uid
 from pilotage.server.webhooks.caller import WebhookCaller
 from pilotage.server.webhooks.endpoints import Services
@@ -69,6 +72,8 @@ class RegistryContext:
     """Whether objects are created only in namespaces that exist and are not terminating, as NamespaceLifecycle does."""
     contents: NamespaceContents | None = None
     """Creates the default objects of each namespace; None: there are none, and no other objects of a cluster either."""
+    service_ranges: tuple[str, ...] = SERVICE_RANGES
+    """The ranges of the addresses of Services in a new cluster, one of each family, as CIDRs."""
     garbage_collection: bool = True
     """Whether dependents are deleted with their owners, as kube-controller-manager does it."""
     local_webhooks: LocalWebhooks = field(default_factory=LocalWebhooks)
@@ -84,6 +89,8 @@ class RegistryContext:
     """The objects that configure webhooks and policies."""
     quotas: CurrentObjects[bool] = field(init=False, repr=False, compare=False)
     """Whether there are quotas."""
+    service_cidrs: CurrentObjects[Sequence[ReadyRange] | None] = field(init=False, repr=False, compare=False)
+    """The ranges of the addresses of Services."""
     cleartext: CleartextCheck = field(init=False, repr=False, compare=False)
     """Rejects unencrypted Secrets in a storage that has encrypted ones."""
     webhooks: WebhookCaller = field(init=False, repr=False, compare=False)
@@ -97,13 +104,16 @@ class RegistryContext:
         if problem := tenant_problem(self.tenant):
             raise InvalidDefinition(problem)
         object.__setattr__(self, "prefix", f"/{self.tenant}/")
-        object.__setattr__(self, "catalogue", Catalogue(self.storage, self.prefix, self.strategies))
+        families = families_of(self.service_ranges)
+        object.__setattr__(self, "catalogue", Catalogue(self.storage, self.prefix, self.strategies, families))
         object.__setattr__(self, "authorizer", Authorizer(self.storage, self.prefix))
         tokens = ServiceAccountTokens(self.storage, self.prefix, self.clock)
         object.__setattr__(self, "service_accounts", tokens)
         configurations = AdmissionConfigurations(self.storage, self.prefix)
         object.__setattr__(self, "configurations", configurations)
         object.__setattr__(self, "quotas", CurrentObjects(self.storage, self.prefix + QUOTAS, bool, limit=1))
+        cidrs = CurrentObjects(self.storage, self.prefix + CIDRS, ready_ranges)
+        object.__setattr__(self, "service_cidrs", cidrs)
         object.__setattr__(self, "cleartext", CleartextCheck(self.storage, self.prefix))
         caller = WebhookCaller(self.local_webhooks, Services(self.storage, self.prefix))
         object.__setattr__(self, "webhooks", caller)

@@ -141,6 +141,8 @@ class Registry:
         if self.context.plugins:
             await self._exits.enter_async_context(self.context.configurations)
             await self._exits.enter_async_context(self.context.quotas)
+        if self.context.contents is not None:
+            await self._exits.enter_async_context(self.context.service_cidrs)
         await self._exits.enter_async_context(self._loops)
         return self
 

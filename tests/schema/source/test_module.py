@@ -197,6 +197,14 @@ def test_columns_scale_and_selectable_fields_are_options(tmp_path: Path) -> None
     assert line.startswith("things.example.com v1.additionalPrinterColumns: ")
 
 
+@pytest.mark.parametrize("path", [".status.replicas", ".spec.mode", ".spec.mode.deeper"])
+def test_a_scale_whose_paths_are_no_fields_stays_as_it_is(path: str, tmp_path: Path) -> None:
+    scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.n", "labelSelectorPath": path}
+    made = definition({"type": "object", "properties": {"mode": {"type": "integer"}}}, subresources={"scale": scale})
+    assert "checked=False" in module_of(versions_of(made), "Text.")
+    assert lost([made], tmp_path) == []
+
+
 def test_constraints_of_metadata_are_reported_as_lost(tmp_path: Path) -> None:
     made = definition({"type": "object"})
     schema = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]

@@ -21,6 +21,7 @@ MODULES = {
     "sigs.k8s.io/karpenter@v1.6.2": "pkg/apis/crds",
     "knative.dev/serving@v0.46.0": "config/core/300-resources",
     "github.com/argoproj/argo-rollouts@v1.8.3": "manifests/crds",
+    "sigs.k8s.io/jobset@v0.10.1": "config/components/crd/bases",
     "github.com/kubernetes-csi/external-snapshotter/client/v8@v8.2.0": "config/crd",
 }
 NO_STATUS = "clusterresourcesetbindings.addons.cluster.x-k8s.io"

@@ -13,10 +13,12 @@ from pilotage.server.strategies.builtin import STRATEGIES, DeferredStrategy
 from pilotage.server.strategies.strategy import Strategy
 from pilotage.types import builtin
 
+NOW = "2026-01-02T03:04:05Z"
+
 
 def created(strategy: Strategy, **content: Any) -> tuple[Document, list[Cause]]:
     """A new object as it would be stored, and what is wrong with it."""
-    document = {"metadata": {"name": "one", "namespace": "n"}} | copied(content)
+    document = {"metadata": {"name": "one", "namespace": "n", "creationTimestamp": NOW}} | copied(content)
     set_defaults(strategy, document)
     strategy.prepare_for_create(document)
     causes = list(strategy.validate(document))

@@ -71,6 +71,13 @@ class ServeOptions:
     disable_admission_plugins: tuple[str, ...] = flag(
         "NAMES", "default admission plugins not to run, separated by commas, as of kube-apiserver", (), type=names
     )
+    service_cluster_ip_range: tuple[str, ...] = flag(
+        "CIDRS",
+        "the range of the cluster IPs of Services in a new cluster, or one of IPv4 and one of IPv6, separated by a "
+        "comma; more ranges are ServiceCIDRs (default: 10.0.0.0/16)",
+        (),
+        type=names,
+    )
     audit_log_path: str = flag(
         "FILE",
         "log requests to this file, as lines of audit.k8s.io/v1 Events; - is the standard output (default: none)",

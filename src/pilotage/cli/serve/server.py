@@ -46,6 +46,7 @@ async def serve(options: ServeOptions) -> None:
                     enable_admission_plugins=plugins,
                     disable_admission_plugins=options.disable_admission_plugins,
                     encryption_keys=options.encryption_keys,
+                    service_cluster_ip_range=options.service_cluster_ip_range,
                 )
             )
             with progress.working("Creating certificates"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from pilotage import errors
 from pilotage.schema.cel import environment as environments
@@ -139,7 +139,7 @@ def compile_expression(text: str, node: Node, *, resource: bool = False, optiona
         # The engine does not know the types of the schema, which the message has to show.
         plain, refused = environment.compile(text, disable_check=True), error
     serialized = plain.serialize()
-    expr = plain_expr = read_expr(serialized)
+    plain_expr = read_expr(serialized)
     declared = declared_at(node, resource)
     estimated = estimate(plain_expr, declared, optional_old=optional_old)
     check(plain_expr, text, estimated.problems)
@@ -150,17 +150,12 @@ def compile_expression(text: str, node: Node, *, resource: bool = False, optiona
     if wrapped:
         environment = environments.wrapping()
         program = compiled(environment, _wrapped(text, node, uses_old, optional_old))
-        serialized = program.serialize()
-    if any(name.encode() in serialized for name in (*REPLACED, *INDEXED)):
-        serialized = indexed(renamed(serialized, REPLACED), INDEXED)
-        program = environment.deserialize(serialized)
-    if program is not plain:
-        expr = read_expr(serialized)
+    made = executable(environment, program)
     return Expression(
         text,
-        program=program,
-        expr=expr,
-        size=len(serialized),
+        program=made.program,
+        expr=made.tree,
+        size=made.size,
         uses_old=uses_old,
         returns=str(estimated.type),
         cost_estimate=estimated.cost,
@@ -171,6 +166,25 @@ def compile_expression(text: str, node: Node, *, resource: bool = False, optiona
         patterns=constant_patterns(plain_expr),
         metered=is_metered(plain_expr),
     )
+
+
+class Executable(NamedTuple):
+    """A program as it runs: with our functions in place of those of the engine."""
+
+    program: Any
+    tree: Expr
+    """The names of functions in it are those that costs are found by."""
+    size: int
+    """The bytes of the program."""
+
+
+def executable(environment: Any, program: Any) -> Executable:
+    """A compiled program as it runs. Every program is made by this before it is evaluated or its cost is bounded."""
+    serialized = program.serialize()
+    if any(name.encode() in serialized for name in (*REPLACED, *INDEXED)):
+        serialized = indexed(renamed(serialized, REPLACED), INDEXED)
+        program = environment.deserialize(serialized)
+    return Executable(program, read_expr(serialized), len(serialized))
 
 
 def check(tree: Expr, text: str, problems: Sequence[WrongTypes] = ()) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import types
 import typing
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import msgspec
@@ -248,10 +248,30 @@ def _class(hint: type, location: _Location) -> TypeDescription:
     if hint in known.EMBEDDED:
         return Anything(place=location.place, type="object", embedded=True)
     if issubclass(hint, Model):
+        if (schema := _builtin(hint)) is not None:
+            return schema
         return _object(hint, location)  # also a Resource: inside another object it has no apiVersion and kind
     if issubclass(hint, enum.Enum) and not issubclass(hint, enum.Flag):
         return replace(_choice(tuple(member.value for member in hint), location.place), text=docstrings.of_class(hint))
     raise invalid(location.place, f"a CRD cannot express the type {_name(hint)}", _class_remedy(hint))
+
+
+def _builtin(model: type[Model]) -> Known | None:
+    if not model.__module__.startswith(("pilotage.types.", "pilotage.meta.models")):
+        return None
+    from pilotage.schema.generate.builtin import embedded_schema  # it reads the definitions of Kubernetes
+
+    if embedded_schema(model) is None:
+        return None
+    return Known(place=place_of(model), make=partial(_made, model))
+
+
+def _made(model: type[Model]) -> dict[str, Any]:
+    from pilotage.schema.generate.builtin import embedded_schema
+
+    found = embedded_schema(model)
+    assert found is not None, "only such models are described so"
+    return found
 
 
 def _class_remedy(hint: type) -> str:

@@ -9,7 +9,6 @@ from pilotage.meta.markers import ListType
 from pilotage.schema.generate.constraints import Schema, last, type_of
 from pilotage.schema.generate.description import ListOf, TypeDescription, invalid
 
-_BUILTIN = "pilotage.types."
 _SCALARS = ("string", "integer", "number", "boolean")
 
 
@@ -31,19 +30,10 @@ def add_list_type(schema: Schema, tree: TypeDescription) -> None:
     if value == "set":
         _check_set(schema["items"], tree.place)
     if value == "map":
-        if tree.place.startswith(_BUILTIN):
-            _default_keys(schema["items"], keys)
         _check_map(schema["items"], keys, tree.place)
         schema["x-kubernetes-list-map-keys"] = list(keys)
     if value:
         schema["x-kubernetes-list-type"] = value
-
-
-def _default_keys(items: Schema, keys: Sequence[str]) -> None:
-    """Set the defaults that Kubernetes has for the optional keys of built-in types: the keys of a CRD need one."""
-    for key in keys:
-        if key in items["properties"] and key not in items.get("required", ()):
-            items["properties"][key].setdefault("default", "TCP" if key == "protocol" else "")
 
 
 def _check_set(items: Schema, place: str) -> None:

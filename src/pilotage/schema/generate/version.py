@@ -58,24 +58,31 @@ def _subresources(info: ResourceDefinition, schema: Schema, place: str) -> dict[
         if info.scale.label_selector_path:
             scale["labelSelectorPath"] = info.scale.label_selector_path
         for key, path in scale.items():
-            _check_scale(key, path, schema, place)
+            _check_scale(key, path, place)
+            if info.scale.checked and (problem := scale_problem(key, path, schema)):
+                raise invalid(place, *problem)
         subresources["scale"] = scale
     return subresources
 
 
-def _check_scale(key: str, path: str, schema: Schema, place: str) -> None:
+def _check_scale(key: str, path: str, place: str) -> None:
     roots = {"specReplicasPath": (".spec.",), "statusReplicasPath": (".status.",)}.get(key, (".spec.", ".status."))
     steps = parse(path)
     if not path.startswith(roots) or isinstance(steps, Unresolved) or any(step.items for step in steps):
         raise invalid(
             place, f"the {key} {path!r} of scale is not a path of fields under {' or '.join(roots)}", _USE_A_FIELD
         )
+
+
+def scale_problem(key: str, path: str, schema: Schema) -> tuple[str, str] | None:
+    """Why a path of scale is not that of a fitting field, and what to do."""
     found = resolve(schema, path)
     if isinstance(found, Unresolved):
-        raise invalid(place, f"the {key} {path!r} of scale cannot be resolved: {found.reason}", _USE_A_FIELD)
+        return f"the {key} {path!r} of scale cannot be resolved: {found.reason}", _USE_A_FIELD
     wanted = "string" if key == "labelSelectorPath" else "integer"
     if found.get("type", wanted) != wanted:
-        raise invalid(place, f"the {key} {path!r} of scale is {type_of(found)}", f"use a field of type {wanted}")
+        return f"the {key} {path!r} of scale is {type_of(found)}", f"use a field of type {wanted}"
+    return None
 
 
 def _selectable(fields: Sequence[str], schema: Schema, place: str) -> list[dict[str, str]]:

@@ -9,6 +9,7 @@ from pilotage.meta.models import Resource
 from pilotage.schema.generate.hints import describe
 from pilotage.schema.generate.openapi import with_rules
 from pilotage.schema.generate.version import version_of
+from pilotage.schema.source.builtin import OF_THE_USE, is_builtin, structure
 from pilotage.schema.source.hints import LIMITS, Schema, is_condition, is_either
 from pilotage.schema.source.resource import Version
 
@@ -32,6 +33,7 @@ def comparable(schema: Schema) -> Schema:
     - apiVersion, kind and metadata of the object are in every schema, and metadata is always there;
     - the order of `required`, line breaks in descriptions, and keywords that are false or empty do not matter;
     - limits of another type than the value's have no effect;
+    - the descriptions inside of built-in types do not matter;
     - the descriptions inside of Kubernetes' conditions are Pilotage's, and their list is atomic if it has no type;
     - `additionalProperties: true` keeps all fields, as `x-kubernetes-preserve-unknown-fields: true` does;
     - `x-kubernetes-int-or-string` needs no `anyOf` that says the same.
@@ -53,6 +55,10 @@ def _root(name: str, below: Schema) -> Schema:
 
 
 def _schema(schema: Schema) -> Schema:
+    if is_builtin(schema):
+        texts = {"description": " ".join(str(schema.get("description", "")).split())}
+        used = {key: texts.get(key, schema[key]) for key in OF_THE_USE if schema.get(key) not in (None, "", False)}
+        return {"type": structure(schema), **used}
     found: Schema = {}
     for key, value in schema.items():
         if key in LIMITS and LIMITS[key][1] and schema.get("type", LIMITS[key][1][0]) not in LIMITS[key][1]:

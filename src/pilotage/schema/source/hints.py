@@ -8,17 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from pilotage.schema.generate import known
+from pilotage.schema.source.builtin import QUANTITY
 from pilotage.schema.source.text import bracketed, literal
 
 if TYPE_CHECKING:
     from pilotage.schema.source.models import Models
 
 Schema = dict[str, Any]
-
-QUANTITY = (
-    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
-)
-"""The pattern of quantities in definitions that controller-gen makes."""
 
 LIMITS = {
     "minLength": ("MinLength", ("string",)),
@@ -198,6 +194,8 @@ def _object(schema: Schema, path: tuple[str, ...], models: Models) -> Hint:
         if schema.get("x-kubernetes-embedded-resource"):
             return Hint("pt.Unstructured", form="special")
         return Hint("dict[str, Any]", form="map", names={"Any"})
+    if (imported := models.builtin(schema, path)) is not None:
+        return Hint(f"{imported.module}.{imported.name}", form="class", names={imported.module})
     return Hint(models.name_of(schema, path), form="class")
 
 

@@ -9,13 +9,12 @@ from typing import Any
 
 import msgspec
 
+from pilotage.schema.source.builtin import OF_THE_USE, BuiltinType, builtin_type
 from pilotage.schema.source.fields import ModelField, member_of
 from pilotage.schema.source.hints import Schema, markers_of
 from pilotage.schema.source.names import class_name
 from pilotage.schema.source.text import bracketed, docstring
 
-_OF_THE_USE = ("description", "default", "nullable", "title", "example", "externalDocs")
-"""Keywords that belong to the field, not to its class."""
 _ITEMS = 1000
 
 
@@ -52,12 +51,21 @@ class Models:
         self.names: set[str] = set()
         """What the classes import."""
         self._known: dict[bytes, ModelSource] = {}
+        self._builtin: set[bytes] = set()
         self._texts: dict[bytes, Counter[str]] = {}
 
     def collect(self, schema: Schema) -> None:
         """Collect the descriptions of all objects in a schema, before the classes are made."""
         for below, weight in _objects(schema):
             self._texts.setdefault(_key(below), Counter())[below.get("description", "")] += weight
+
+    def builtin(self, schema: Schema, path: tuple[str, ...]) -> BuiltinType | None:
+        """The built-in type with this schema, which the module imports; None if there is none."""
+        found = builtin_type(schema, path)
+        if found is not None:
+            self._builtin.add(_key(schema))
+            self.names.add(found.module)
+        return found
 
     def name_of(self, schema: Schema, path: tuple[str, ...]) -> str:
         """The name of the class for a schema with properties. The path is used if the class is new."""
@@ -77,7 +85,8 @@ class Models:
 
     def has_text(self, schema: Schema) -> bool:
         """Whether the docstring of the class of a schema is the schema's description."""
-        return self._text(_key(schema)) == str(schema.get("description", ""))
+        key = _key(schema)
+        return key not in self._builtin and self._text(key) == str(schema.get("description", ""))
 
     def _text(self, key: bytes) -> str:
         """The description that most uses of a class have; none if one has no description, which it must not get."""
@@ -86,7 +95,8 @@ class Models:
 
     def is_complete(self, schema: Schema) -> bool:
         """Whether the class of a schema can be made without arguments."""
-        return self._known[_key(schema)].complete
+        key = _key(schema)
+        return key in self._known and self._known[key].complete
 
     def members(self, schema: Schema, path: tuple[str, ...], resource: bool = False) -> list[ModelField]:
         """The fields of an object."""
@@ -108,11 +118,11 @@ def class_markers(schema: Schema) -> list[str]:
         flags.append("pt.EmbeddedResource()")
     if schema.get("x-kubernetes-preserve-unknown-fields"):
         flags.append("pt.PreserveUnknownFields()")
-    return flags + markers_of({key: value for key, value in schema.items() if key not in _OF_THE_USE})
+    return flags + markers_of({key: value for key, value in schema.items() if key not in OF_THE_USE})
 
 
 def _key(schema: Schema) -> bytes:
-    whole = {key: value for key, value in schema.items() if key not in _OF_THE_USE}
+    whole = {key: value for key, value in schema.items() if key not in OF_THE_USE}
     return msgspec.json.encode(whole, order="deterministic")
 
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from pilotage.meta.kinds import version_priority
+from pilotage.schema.source.builtin import import_of
 from pilotage.schema.source.hints import ALIASES
 from pilotage.schema.source.models import Models
-from pilotage.schema.source.names import class_name
+from pilotage.schema.source.names import class_name, is_builtin_module
 from pilotage.schema.source.resource import Version, resource_source
 from pilotage.schema.source.text import WIDTH, docstring
 
@@ -55,5 +56,6 @@ def _head(names: set[str]) -> str:
     typing = sorted((names & _IMPORTED) | ({"Annotated"} if names & set(ALIASES) else set()))
     lines = [f"from typing import {', '.join(typing)}\n"] if typing else []
     lines += ["import msgspec\nimport pilotage as pt" if "msgspec" in names else "import pilotage as pt"]
+    lines += sorted(import_of(name) for name in names if is_builtin_module(name))
     aliases = "".join(f"{name} = {ALIASES[name]}\n" for name in sorted(names & set(ALIASES)))
     return "\n".join(lines) + "\n" + (f"\n{aliases}" if aliases else "")

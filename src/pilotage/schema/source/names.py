@@ -23,8 +23,15 @@ def attribute_name(name: str, taken: Collection[str], resource: bool = False) ->
     found = "_".join(words) or "field"
     if not found[0].isalpha():
         found = f"field_{found}"
-    reserved = keyword.iskeyword(found) or found in _TYPES or (resource and found in _RESOURCE)
+    reserved = (
+        keyword.iskeyword(found) or found in _TYPES or is_builtin_module(found) or (resource and found in _RESOURCE)
+    )
     return _unique(f"{found}_" if reserved else found, taken)
+
+
+def is_builtin_module(name: str) -> bool:
+    """Whether modules may import a package of built-in types under this name."""
+    return re.fullmatch(r"[a-z]+_v[0-9]+", name) is not None
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import Any
 from pilotage.meta.kinds import GroupKind
 from pilotage.meta.models import plural_of
 from pilotage.schema.generate.jsonpath import Unresolved, resolve
+from pilotage.schema.generate.version import scale_problem
 from pilotage.schema.source.hints import Schema, markers_of
 from pilotage.schema.source.models import Models, class_markers
 from pilotage.schema.source.text import bracketed, docstring, literal
@@ -92,6 +93,8 @@ def _subresources(version: Version) -> list[str]:
         names = {"specReplicasPath": "spec_replicas_path", "statusReplicasPath": "status_replicas_path"}
         names |= {"labelSelectorPath": "label_selector_path"}
         paths = [f"{names[key]}={literal(scale[key])}" for key in names if scale.get(key)]
+        if any(scale_problem(key, scale[key], schema) for key in names if scale.get(key)):
+            paths.append("checked=False")
         found.append(f"scale={bracketed('pt.Scale(', paths, ')')}")
     if fields := version.version.get("selectableFields"):
         found.append(f"selectable_fields={literal([each['jsonPath'] for each in fields])}")

@@ -6,9 +6,10 @@ lacks them is opened, so that they cost few revisions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
+from ipaddress import ip_network
 from pathlib import Path
 
 import msgspec
@@ -20,11 +21,14 @@ from pilotage.server.access.rbac import GROUP
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.aggregation import CLUSTER_ROLES, aggregated
 from pilotage.server.ownership.owners import set_owner
+from pilotage.server.strategies.services.ranges import families_of
+from pilotage.server.writes.addresses import ADOPTED
 from pilotage.storage.interface import Operation, Put
 
 _DATA = Path(__file__).parent / "data" / "cluster.json"
 _NOW = "<now>"
 _UID = "<uid>"
+_KUBERNETES, _DEFAULT_CIDR = "core/services/default/kubernetes", "networking.k8s.io/servicecidrs/kubernetes"
 _AT_ONCE = 100  # an etcd allows 128 operations in a commit, unless it is configured otherwise
 _ROLES_DATA = Path(__file__).parent / "data" / "roles.json"
 _KINDS = {
@@ -48,7 +52,10 @@ async def create_cluster_objects(context: RegistryContext) -> None:
     if context.authorization:
         wanted |= _roles()
     if context.contents is not None:
-        wanted |= _recorded()
+        wanted |= _of_network(_recorded(), context.service_ranges)
+        if await context.storage.get(f"{context.prefix}{_KUBERNETES}") is None:
+            wanted[ADOPTED] = b""
+        await _add_family(context)
     puts: list[Operation] = []
     for below, value in wanted.items():
         key = context.prefix + below
@@ -58,6 +65,32 @@ async def create_cluster_objects(context: RegistryContext) -> None:
     for at in range(0, len(puts), _AT_ONCE):
         with suppress(RevisionConflict):  # another process creates them, too
             await context.commit(*puts[at : at + _AT_ONCE])
+
+
+def _of_network(recorded: dict[str, bytes], ranges: Sequence[str]) -> dict[str, bytes]:
+    """The recorded objects with the ranges of the cluster, and the first address of them for `kubernetes`."""
+    first = ip_network(ranges[0])[1]
+    values = {b'"<cidrs>"': msgspec.json.encode(list(ranges))[1:-1]}
+    values |= {b"<address>": str(first).encode(), b"<family>": families_of(ranges)[0].encode()}
+    made: dict[str, bytes] = {}
+    for key, value in recorded.items():
+        for mark, text in values.items():
+            value = value.replace(mark, text)
+        made[key.replace("<address>", str(first))] = value
+    return made
+
+
+async def _add_family(context: RegistryContext) -> None:
+    """Add the second range to the default ServiceCIDR of a cluster that has one, if the first one is the same."""
+    entry = await context.storage.get(f"{context.prefix}{_DEFAULT_CIDR}")
+    ranges = list(context.service_ranges)
+    if entry is None or len(ranges) < 2:
+        return
+    document = records.decode(entry.value)
+    if document["spec"]["cidrs"] == ranges[:1]:
+        value = records.encode(document | {"spec": {"cidrs": ranges}})
+        with suppress(RevisionConflict):  # another process does the same
+            await context.commit(Put(entry.key, value, expected=entry.revision))
 
 
 @cache  # a suite of tests opens thousands of clusters

@@ -6,6 +6,7 @@ resource is served from the commit of its definition on, even if another process
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from functools import cache
 
@@ -22,6 +23,7 @@ from pilotage.server.records import decode
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.builtin import strategy_for
 from pilotage.server.strategies.custom import CustomResourceStrategy
+from pilotage.server.strategies.services.ranges import SERVICE_RANGES, families_of
 from pilotage.storage.interface import Entry, Storage
 from pilotage.types import builtin
 
@@ -39,6 +41,7 @@ REVIEWS = ("authentication.k8s.io", "authorization.k8s.io")
 """Groups whose objects are processed at once, and never stored."""
 COMPONENTS = GroupVersionResource("", "v1", "componentstatuses")
 """Resources that are processed at once, and never stored, too."""
+_SERVICES = GroupVersionResource("", "v1", "services")
 _DEPRECATED = {
     COMPONENTS: "v1 ComponentStatus is deprecated in v1.19+",
     GroupVersionResource("", "v1", "endpoints"): (
@@ -59,20 +62,28 @@ class Redefined(Exception):
 class Catalogue:
     """Finds the information about a resource."""
 
-    def __init__(self, storage: Storage, prefix: str, strategies: CustomStrategies | None = None) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        prefix: str,
+        strategies: CustomStrategies | None = None,
+        families: tuple[str, ...] = families_of(SERVICE_RANGES),
+    ) -> None:
+        """`families` are those of the addresses of Services."""
         self._storage = storage
         self._prefix = prefix
         self._strategies = strategies or {}
+        self._families = families
         # The most recent: it has those of deleted definitions, too.
         self._compiled: Recent[str, tuple[int, dict[GroupVersionResource, ResourceInfo]]] = Recent(_MAX_COMPILED)
 
     def builtin(self, gvr: GroupVersionResource) -> ResourceInfo | None:
         """A built-in resource; None if it is not one."""
-        return _builtins().get(gvr)
+        return _builtins(self._families).get(gvr)
 
     async def find(self, gvr: GroupVersionResource) -> ResourceInfo:
         """Raises NotFound if the resource is not served."""
-        info = _builtins().get(gvr)
+        info = _builtins(self._families).get(gvr)
         if info is None:
             key = f"{self._prefix}{DEFINITIONS}{gvr.resource}.{gvr.group}"
             entry = await self._storage.get(key)
@@ -86,14 +97,14 @@ class Catalogue:
 
     async def of_kind(self, gvk: GroupVersionKind) -> ResourceInfo | None:
         """The resource of a kind; None if it is not served."""
-        for info in _builtins().values():
+        for info in _builtins(self._families).values():
             if info.gvk == gvk:
                 return info
         return next((info for info in await self.custom() if info.gvk == gvk and info.served), None)
 
     async def all(self) -> Sequence[ResourceInfo]:
         """Everything that is served now."""
-        return [*_builtins().values(), *await self.custom()]
+        return [*_builtins(self._families).values(), *await self.custom()]
 
     async def custom(self) -> Sequence[ResourceInfo]:
         """The resources that definitions define now."""
@@ -117,7 +128,7 @@ class Catalogue:
 
 
 @cache
-def _builtins() -> dict[GroupVersionResource, ResourceInfo]:
+def _builtins(families: tuple[str, ...]) -> dict[GroupVersionResource, ResourceInfo]:
     found = {
         mapping.resource: _builtin(mapping)
         for mapping in builtin.resources()
@@ -125,6 +136,9 @@ def _builtins() -> dict[GroupVersionResource, ResourceInfo]:
         or mapping.resource.group in REVIEWS
         or mapping.resource in (BINDINGS, COMPONENTS)
     }
+    found[_SERVICES] = replace(
+        found[_SERVICES], strategy=dataclasses.replace(found[_SERVICES].strategy, families=families)
+    )
     for served, stored in _STORED_ELSEWHERE.items():
         versions: dict[str, ResourceInfo] = {}
         kept = found[stored] = replace(found[stored], versions=versions)

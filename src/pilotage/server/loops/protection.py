@@ -1,12 +1,14 @@
-"""Removes the finalizers that protect volumes in use, once they are deleted and not in use any more.
+"""Removes the finalizers that protect volumes and ranges of addresses, once they are deleted and not in use any more.
 
-The admission plugin StorageObjectInUseProtection adds them. A claim is in use while a Pod that has not finished refers
-to it, a volume while a claim is bound to it.
+The admission plugin StorageObjectInUseProtection adds those of volumes. A claim is in use while a Pod that has not
+finished refers to it, a volume while a claim is bound to it, a ServiceCIDR while a Service has an address that no other
+one contains.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from pilotage.errors import ApiError, NotFound
 from pilotage.meta.documents import Document
@@ -15,7 +17,11 @@ from pilotage.rest.request import APIRequest, Verb
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.progress import LogLoop, Note
+from pilotage.server.loops.servicecidrs import blocked, has_orphans, is_blocked
+from pilotage.server.strategies.networking.addresses import CIDR_FINALIZER
+from pilotage.server.strategies.services.cidrs import CIDRS
 from pilotage.server.verbs.update import Updater
+from pilotage.server.writes.addresses import ADDRESSES
 from pilotage.storage.interface import Entry, Event
 from pilotage.telemetry.logs import logger
 
@@ -27,24 +33,26 @@ _FINALIZERS = {
     _CLAIMS: "kubernetes.io/pvc-protection",
     _VOLUMES: "kubernetes.io/pv-protection",
     "storage.k8s.io/volumeattributesclasses/": "kubernetes.io/vac-protection",
+    CIDRS: CIDR_FINALIZER,
 }
 _RESOURCES = {
     "PersistentVolumeClaim": GroupVersionResource("", "v1", "persistentvolumeclaims"),
     "PersistentVolume": GroupVersionResource("", "v1", "persistentvolumes"),
+    "ServiceCIDR": GroupVersionResource("networking.k8s.io", "v1", "servicecidrs"),
     "VolumeAttributesClass": GroupVersionResource("storage.k8s.io", "v1", "volumeattributesclasses"),
 }
 
 
 class Protector(LogLoop):
-    """Removes the protection of deleted claims and volumes that are not in use."""
+    """Removes the protection of deleted claims, volumes and ServiceCIDRs that are not in use."""
 
     name = "protect"
-    work = "the deletion of a volume or of a claim is in progress"
+    work = "the deletion of a volume, of a claim or of a ServiceCIDR is in progress"
 
     def __init__(self, context: RegistryContext, note: Note) -> None:
         super().__init__(context, note)
         self._updater = Updater(context)
-        self._users = tuple(context.prefix + collection for collection in (_PODS, _CLAIMS, _VOLUMES))
+        self._users = tuple(context.prefix + collection for collection in (_PODS, _CLAIMS, _VOLUMES, ADDRESSES, CIDRS))
         self._concerned = (*self._users, *(context.prefix + collection for collection in _FINALIZERS))
         self._waiting: dict[str, None] = {}
 
@@ -57,7 +65,7 @@ class Protector(LogLoop):
             await self._read_events()
 
     async def _read_events(self) -> None:
-        """Wait until something has changed that concerns a deleted claim or volume."""
+        """Wait until something has changed that concerns what is deleted."""
         while True:
             if self._concerns(await self._reader.next()):
                 return
@@ -90,11 +98,15 @@ class Protector(LogLoop):
             if not document or finalizer not in document["metadata"].get("finalizers", ()):
                 self._waiting.pop(key, None)
             elif not await self._in_use(document):
-                await self._remove_finalizer(document, finalizer)
+                await self._change(document, partial(_without, finalizer))
+            elif document["kind"] == "ServiceCIDR" and not is_blocked(document):
+                await self._change(document, lambda old: blocked(old, self._context.now()), "status")
 
     async def _in_use(self, document: Document) -> bool:
         metadata = document["metadata"]
         match document["kind"]:
+            case "ServiceCIDR":
+                return has_orphans(document, await self._list(CIDRS), await self._list(ADDRESSES))
             case "PersistentVolume":
                 return (document.get("status") or {}).get("phase") == "Bound"
             case "VolumeAttributesClass":
@@ -103,25 +115,27 @@ class Protector(LogLoop):
         pods = await self._list(f"{_PODS}{metadata['namespace']}/")
         return any(_uses(pod, metadata["name"]) for pod in pods)
 
-    async def _remove_finalizer(self, document: Document, finalizer: str) -> None:
+    async def _change(self, document: Document, change: Callable[[Document], Document], subresource: str = "") -> None:
         metadata = document["metadata"]
         gvr = _RESOURCES[document["kind"]]
-        request = APIRequest(Verb.PATCH, gvr, namespace=metadata.get("namespace", ""), name=metadata["name"])
-
-        def next_state(old: Document, _: bytes) -> tuple[Document, list[str]]:
-            left = [one for one in old["metadata"].get("finalizers", ()) if one != finalizer]
-            changed = {key: value for key, value in old["metadata"].items() if key != "finalizers"}
-            return old | {"metadata": changed | ({"finalizers": left} if left else {})}, []
-
+        namespace, name = metadata.get("namespace", ""), metadata["name"]
+        request = APIRequest(Verb.PATCH, gvr, namespace=namespace, name=name, subresource=subresource)
         try:
             info = await self._context.catalogue.find(gvr)
-            response = await self._updater.change(info, request, next_state)
+            response = await self._updater.change(info, request, lambda old, _: (change(old), []))
         except NotFound:
             return  # another process was faster
         except ApiError as error:  # a plugin refuses it, or the stored object is invalid: the next change is the retry
-            _log.warning("Cannot remove the protection of a volume", name=metadata["name"], error=error)
+            _log.warning("Cannot remove the protection of an object", name=name, error=error)
             return
         self._note(request, response.body)
+
+
+def _without(finalizer: str, document: Document) -> Document:
+    """A document without a finalizer."""
+    left = [one for one in document["metadata"].get("finalizers", ()) if one != finalizer]
+    changed = {key: value for key, value in document["metadata"].items() if key != "finalizers"}
+    return document | {"metadata": changed | ({"finalizers": left} if left else {})}
 
 
 def _uses(pod: Document, claim: str) -> bool:

@@ -8,6 +8,14 @@ from typing import Any
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.documents import Document
 from pilotage.rest.request import User
+from pilotage.schema.cel.admission.budget import (
+    CHECK_UNITS,
+    MATCH_UNITS,
+    MAXIMUM_CHECKS,
+    Allowance,
+    OutOfBudgetError,
+    RequestBudget,
+)
 from pilotage.schema.cel.admission.evaluation import (
     AdmissionExpression,
     AuthorizerDecision,
@@ -24,9 +32,10 @@ from pilotage.server.matching.requests import IN_PROCESS
 
 
 class Evaluator:
-    """Evaluates expressions about one request."""
+    """Evaluates expressions about one request, within the budget that all expressions of the request share."""
 
     def __init__(self, attributes: Attributes, authorizer: Authorizer) -> None:
+        self.budget = attributes.reinvocation.kept("CEL", RequestBudget)
         self._user = attributes.user if attributes.user.name else IN_PROCESS
         self._authorizer = authorizer
         self._decisions = Decisions()
@@ -38,17 +47,23 @@ class Evaluator:
             "name": attributes.name,
         }
 
-    async def evaluate(self, expression: AdmissionExpression, variables: Mapping[str, Any]) -> Any:
+    async def evaluate(
+        self, expression: AdmissionExpression, variables: Mapping[str, Any], allowance: Allowance
+    ) -> Any:
         """The result of an expression; `authorizer` is added to its variables. Raises EvaluationError."""
         data = {**variables, "authorizer": {"requestResource": self._request_resource}}
-        while True:
-            try:
-                return expression.evaluate(data, self._decisions)
-            except EvaluationError:
-                if not self._decisions.open:
-                    raise
-            for question in list(self._decisions.open):
-                self._decisions.answers[question] = await self._decide(question)
+        decisions = self._decisions
+        try:
+            while True:
+                try:
+                    return expression.evaluate(data, decisions, self.budget)
+                except EvaluationError:
+                    if not decisions.open:
+                        raise
+                for question in list(decisions.open):
+                    decisions.answers[question] = await self._decide(question)
+        finally:
+            allowance.spend(CHECK_UNITS * min(decisions.checks, MAXIMUM_CHECKS))
 
     async def _decide(self, question: Question) -> AuthorizerDecision:
         user = self._user
@@ -87,11 +102,16 @@ async def matches_conditions(
     Raises ConditionsError if one fails and none is false, if `fail`; else the request does not match.
     """
     problems: list[str] = []
+    allowance = Allowance(MATCH_UNITS)
     for condition in conditions:
         text = condition["expression"]
         try:
-            if await evaluator.evaluate(expression_of(text), variables) is False:
+            if await evaluator.evaluate(expression_of(text), variables, allowance) is False:
                 return False
+        except OutOfBudgetError as error:
+            if fail:
+                raise ConditionsError(str(error)) from error
+            return False
         except (EvaluationError, InvalidDefinition) as error:
             problems.append(f"expression '{text}' resulted in error: {error}")
     if problems and fail:

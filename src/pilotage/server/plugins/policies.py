@@ -90,6 +90,7 @@ class MutatingAdmissionPolicy(_PolicyPlugin):
         self, application: Application, attributes: Attributes, mutation: Mutation
     ) -> tuple[bool, list[str]]:
         """Apply the mutations of a policy: returns whether they change anything, and which of them fail."""
+        from pilotage.schema.cel.admission.budget import OutOfBudgetError
         from pilotage.schema.cel.expression import EvaluationError  # with CEL
         from pilotage.server.matching.evaluation import ConditionsError, Evaluator, matches_conditions
         from pilotage.server.policies.evaluation import Evaluation
@@ -112,7 +113,7 @@ class MutatingAdmissionPolicy(_PolicyPlugin):
             assert new is not None
             try:
                 patched = await mutated(each, new, attributes.body or match.info, evaluation)
-            except (EvaluationError, MutationError) as error:
+            except (EvaluationError, MutationError, OutOfBudgetError) as error:
                 problems.append(str(error))
                 continue
             changed = await mutation.replace(patched, match) or changed

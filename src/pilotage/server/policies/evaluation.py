@@ -7,6 +7,7 @@ from typing import Any
 
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.documents import Document
+from pilotage.schema.cel.admission.budget import POLICY_UNITS, Allowance
 from pilotage.schema.cel.admission.evaluation import AdmissionExpression, expression_of
 from pilotage.schema.cel.expression import EvaluationError
 from pilotage.server.matching.evaluation import Evaluator
@@ -37,17 +38,20 @@ class Evaluation:
         self._composed = {each["name"]: each["expression"] for each in composed}
         self._values: dict[str, Any] = {}
         self._errors: dict[str, str] = {}
+        self._allowance = Allowance(POLICY_UNITS)
 
     async def evaluate(self, text: str, compiled: Compiled = expression_of) -> Any:
-        """The result of an expression. Raises EvaluationError with the text of kube-apiserver."""
+        """The result of an expression. Raises EvaluationError with the text of kube-apiserver; OutOfBudgetError if no
+        further expression may be evaluated."""
         try:
             return await self._evaluate(compiled(text))
         except (EvaluationError, InvalidDefinition) as error:
             raise EvaluationError(f"expression '{text}' resulted in error: {error}") from error
 
     def replace_object(self, new: Document | None) -> None:
-        """Use another object: variables are evaluated again."""
+        """Use another object, for the next mutation: variables are evaluated again, and the allowance is a new one."""
         self._variables["object"] = new
+        self._allowance = Allowance(POLICY_UNITS)
         self._values.clear()
         self._errors.clear()
 
@@ -55,7 +59,8 @@ class Evaluation:
         used = expression.fields_of("variables", self._composed)
         failed = [name for name in used if not await self._compose(name)]
         try:
-            return await self._evaluator.evaluate(expression, {**self._variables, "variables": self._values})
+            variables = {**self._variables, "variables": self._values}
+            return await self._evaluator.evaluate(expression, variables, self._allowance)
         except EvaluationError:
             # The failure of a variable is ignored if the expression does not need its value.
             if not failed:
@@ -68,7 +73,8 @@ class Evaluation:
             return name in self._values
         try:
             # This ends: a variable can use only those before it, or the policy would not have been stored.
-            self._values[name] = await self._evaluate(expression_of(self._composed[name]))
+            value = self._values[name] = await self._evaluate(expression_of(self._composed[name]))
+            self._evaluator.budget.hold(value)
         except (EvaluationError, InvalidDefinition) as error:
             self._errors[name] = f'composited variable "{name}" fails to evaluate: {error}'
             return False

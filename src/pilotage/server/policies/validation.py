@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from pilotage.meta.documents import Document
+from pilotage.schema.cel.admission.budget import OutOfBudgetError
 from pilotage.schema.cel.expression import EvaluationError
 from pilotage.server.matching.evaluation import ConditionsError, Evaluator, matches_conditions
 from pilotage.server.policies.evaluation import Evaluation
@@ -48,7 +49,16 @@ async def verdict(policy: Policy, evaluator: Evaluator, variables: Document) -> 
         return PolicyDecision([Denial(str(error))])
     evaluation = Evaluation(evaluator, variables, spec.get("variables") or ())
     found = PolicyDecision()
-    for index, validation in enumerate(spec.get("validations") or ()):
+    try:
+        await _validate(policy, evaluation, found)
+        await _annotate(policy, evaluation, found)
+    except OutOfBudgetError as error:
+        return PolicyDecision([Denial(str(error))] if policy.fails else [])
+    return found
+
+
+async def _validate(policy: Policy, evaluation: Evaluation, found: PolicyDecision) -> None:
+    for index, validation in enumerate(policy.spec.get("validations") or ()):
         try:
             if await evaluation.evaluate(validation["expression"]) is not True:
                 reason = validation.get("reason") or "Invalid"
@@ -56,7 +66,10 @@ async def verdict(policy: Policy, evaluator: Evaluator, variables: Document) -> 
         except EvaluationError as error:
             if policy.fails:
                 found.denials.append(Denial(str(error), index=index))
-    for annotation in spec.get("auditAnnotations") or ():
+
+
+async def _annotate(policy: Policy, evaluation: Evaluation, found: PolicyDecision) -> None:
+    for annotation in policy.spec.get("auditAnnotations") or ():
         try:
             value = await evaluation.evaluate(annotation["valueExpression"])
         except EvaluationError as error:
@@ -66,7 +79,6 @@ async def verdict(policy: Policy, evaluator: Evaluator, variables: Document) -> 
             text = value.strip() if isinstance(value, str) else ""
             if text:
                 found.annotations[annotation["key"]] = text[:MAX_ANNOTATION]
-    return found
 
 
 async def _message(validation: Document, evaluation: Evaluation) -> str:
@@ -75,6 +87,8 @@ async def _message(validation: Document, evaluation: Evaluation) -> str:
     if text := validation.get("messageExpression"):
         try:
             found = await evaluation.evaluate(text)
+        except OutOfBudgetError as error:
+            raise EvaluationError(f"failed messageExpression: {error}") from error
         except EvaluationError:
             found = None
         message = found.strip() if isinstance(found, str) else ""

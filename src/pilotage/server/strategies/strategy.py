@@ -48,6 +48,8 @@ class Strategy:
     """The paths of the scale subresource in objects, if they have one."""
     subresources: tuple[str, ...] = ()
     """Those that are served: `status`, `finalize`, and others that a kind has alone."""
+    families: tuple[str, ...] = ("IPv4",)
+    """The families of the cluster's addresses, of kinds that have such."""
 
     kept_by_status: ClassVar[tuple[str, ...] | None] = ()
     """The fields of metadata that a write of the status cannot change; None: all."""

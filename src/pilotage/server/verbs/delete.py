@@ -95,7 +95,8 @@ class Deleter:
                 marked = Entry(entry.key, value, revision, entry.created)
                 old = records.decode(await self.context.converter.view(marked, info))
                 await self._admit(info, replace(attributes, old=old))
-        return await fencing.commit(self.context, fences, Delete(entry.key, expected=revision))
+        releases = await store.releases(self.context, info, entry)
+        return await fencing.commit(self.context, fences, Delete(entry.key, expected=revision), *releases)
 
     async def delete_collection(self, info: ResourceInfo, request: APIRequest) -> Page:
         """Delete each selected object. The objects as they were are the answer."""

@@ -1,11 +1,9 @@
-"""Addresses and ports of Services: chosen from those that no other Service in the storage has."""
+"""Ports of Services: one object of the storage lists all that are in use. With them, the addresses."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import msgspec
 
@@ -16,25 +14,23 @@ from pilotage.meta.documents import Document, copied
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.services.kinds import (
-    is_headless,
-    needs_cluster_ip,
     needs_health_check_port,
     needs_node_ports,
+    node_ports,
 )
-from pilotage.server.strategies.services.ranges import CLUSTER_NETWORK, NODE_PORTS
+from pilotage.server.strategies.services.ranges import NODE_PORTS
+from pilotage.server.writes.addresses import AddressAllocation, released
 from pilotage.storage.interface import Entry, Operation, Put
 
-CLAIM = "allocations/services"
-"""Every commit that allocates writes this key, so that no two allocate the same."""
-_RESERVED_ADDRESSES, _RESERVED_PORTS = 16, 86
-"""The first ones of each range are meant for Services that request a certain one; they are allocated last."""
-_DRY_ADDRESS = CLUSTER_NETWORK.network_address
-"""The address of a dry run; its ports are those after the range. Neither can be allocated."""
+PORTS = "allocations/ports"
+"""The key of the list of all ports of Services. Each commit that changes it is conditional on it."""
+_RESERVED_PORTS = 86
+"""The first ports are meant for Services that request a certain one; they are allocated last."""
+_PORT_FIELDS = (b'"nodePort":', b'"healthCheckNodePort":')
 _ALLOCATED_PORT = "provided port is already allocated"
 _PORT_RANGE = (
     f"provided port is not in the valid range. The range of valid ports is {NODE_PORTS.start}-{NODE_PORTS.stop - 1}"
 )
-Value = TypeVar("Value", str, int)
 
 
 class _Port(msgspec.Struct, rename="camel"):
@@ -52,28 +48,51 @@ class _Service(msgspec.Struct):
 
 
 _decode = msgspec.json.Decoder(_Service).decode
+_decode_ports = msgspec.json.Decoder(list[int]).decode
 
 
 @dataclass(slots=True)
 class _Taken:
-    """The addresses and ports of other Services."""
+    """The addresses of a Service, and the ports of one or several."""
 
     addresses: set[str] = field(default_factory=set)
     ports: set[int] = field(default_factory=set)
 
     @classmethod
-    def of(cls, value: bytes) -> _Taken:
-        """The addresses and ports of one Service."""
+    def of(cls, *values: bytes) -> _Taken:
+        """The addresses and ports of stored Services."""
         taken = cls()
-        taken.add(value)
+        for value in values:
+            spec = _decode(value).spec
+            taken.addresses.update(spec.cluster_ips or ())
+            taken.ports.update(port.node_port for port in spec.ports or ())
+            taken.ports.add(spec.health_check_node_port)
+        taken.ports.discard(0)
         return taken
 
-    def add(self, value: bytes) -> None:
-        """Add the addresses and ports of a stored Service."""
-        spec = _decode(value).spec
-        self.addresses.update(spec.cluster_ips or ())
-        self.ports.update(port.node_port for port in spec.ports or ())
-        self.ports.add(spec.health_check_node_port)
+
+@dataclass(slots=True)
+class _PortList:
+    """All ports of Services, as they are stored."""
+
+    context: RegistryContext
+    ports: set[int]
+    revision: int
+
+    @classmethod
+    async def read(cls, context: RegistryContext) -> _PortList:
+        """The list; in a storage without one it is made of all Services."""
+        entry = await context.storage.get(f"{context.prefix}{PORTS}")
+        if entry is not None:
+            return cls(context, set(_decode_ports(entry.value)), entry.revision)
+        snapshot = await context.storage.list(f"{context.prefix}core/services/")
+        with_ports = [each.value for each in snapshot.entries if any(name in each.value for name in _PORT_FIELDS)]
+        return cls(context, _Taken.of(*with_ports).ports, 0)
+
+    def put(self) -> Put:
+        """The operation that stores it, if nothing else has changed it meanwhile."""
+        value = msgspec.json.encode(sorted(self.ports))
+        return Put(f"{self.context.prefix}{PORTS}", value, expected=self.revision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,44 +111,49 @@ class ServiceAllocations:
         """
         name = document["metadata"]["name"]
         had = _Taken.of(own.value) if own is not None else None
-        if not _lacks(document["spec"], had):
-            return document, []
-        key = f"{self.context.prefix}{CLAIM}"
-        entry = await self.context.storage.get(key)  # read before the Services, so that it fails if they change
-        taken = await self._taken(info, own)
         document = copied(document)  # a copy: the caller may have to retry with the original
-        choice = _Choice(taken, had, self.context.chance, dry_run)
-        causes = choice.fill(document["spec"])
-        if causes:
+        addresses = AddressAllocation(self.context, document, had.addresses if had else (), dry_run)
+        if causes := await addresses.fill():
             raise info.invalid(name, causes)
-        return document, [Put(key, b"", expected=entry.revision if entry is not None else 0)]
+        operations = addresses.operations
+        before = frozenset(had.ports) if had is not None else frozenset[int]()
+        if _lacks_ports(document["spec"], had) or not before <= _ports(document["spec"]):
+            taken = await _PortList.read(self.context)
+            if causes := _Choice(taken.ports, had, self.context.chance, dry_run).fill(document["spec"]):
+                raise info.invalid(name, causes)
+            taken.ports -= before - _ports(document["spec"])
+            operations.append(taken.put())
+        return document, operations
 
-    async def _taken(self, info: ResourceInfo, own: Entry | None) -> _Taken:
-        """The addresses and ports of other Services."""
-        taken = _Taken()
-        for entry in (await self.context.storage.list(self.context.prefix + info.collection)).entries:
-            if own is None or entry.key != own.key:
-                taken.add(entry.value)
-        return taken
+
+async def releases(context: RegistryContext, entry: Entry) -> list[Operation]:
+    """The operations that release all that a stored Service has, which is removed in the same commit."""
+    operations = await released(context, entry.value)
+    if ports := _Taken.of(entry.value).ports:
+        taken = await _PortList.read(context)
+        taken.ports -= ports
+        operations.append(taken.put())
+    return operations
 
 
-def _lacks(spec: Document, had: _Taken | None) -> bool:
-    """Whether a Service needs a new address or port."""
-    known = had or _Taken()
-    addresses, ports = spec.get("clusterIPs") or [], spec.get("ports") or []
-    if needs_cluster_ip(spec) and not is_headless(spec) and not (addresses and known.addresses.issuperset(addresses)):
-        return True
-    wanted = [port.get("nodePort") or 0 for port in ports] if has_node_ports(spec) else []
+def _ports(spec: Document) -> set[int]:
+    return {*node_ports(spec), spec.get("healthCheckNodePort") or 0}
+
+
+def _lacks_ports(spec: Document, had: _Taken | None) -> bool:
+    """Whether a Service needs a new port."""
+    known = had.ports if had is not None else ()
+    wanted = [port.get("nodePort") or 0 for port in spec.get("ports") or ()] if has_node_ports(spec) else []
     if not needs_node_ports(spec):
         wanted = [number for number in wanted if number]
     if needs_health_check_port(spec):
         wanted.append(spec.get("healthCheckNodePort") or 0)
-    return not all(number and number in known.ports for number in wanted)
+    return not all(number and number in known for number in wanted)
 
 
 @dataclass(slots=True)
 class _Choice:
-    taken: _Taken
+    taken: set[int]
     had: _Taken | None
     chance: random.Random
     dry_run: bool
@@ -137,33 +161,11 @@ class _Choice:
     """How many ports a dry run has been given."""
 
     def fill(self, spec: Document) -> list[Cause]:
-        """Set the missing addresses and ports, in place. Returns what is wrong with the given ones."""
-        causes: list[Cause] = []
-        if needs_cluster_ip(spec) and not is_headless(spec):
-            causes = self._fill_addresses(spec)
-        if has_node_ports(spec) and not causes:
-            causes = self._fill_ports(spec)
+        """Set the missing ports, in place. Returns what is wrong with the given ones."""
+        causes = self._fill_ports(spec) if has_node_ports(spec) else []
         if needs_health_check_port(spec) and not causes:
             self._fill_health_check_port(spec)
         return causes
-
-    def _fill_addresses(self, spec: Document) -> list[Cause]:
-        addresses, had = spec.get("clusterIPs") or [], self.had.addresses if self.had else ()
-        for text in addresses:
-            if text in had:
-                continue
-            if text in self.taken.addresses and not self.dry_run:
-                detail = f"failed to allocate IP {text}: provided IP is already allocated"
-                return [invalid("spec.clusterIPs", addresses, detail, whole=True)]
-        if not addresses and self.dry_run:
-            spec["clusterIP"], spec["clusterIPs"] = str(_DRY_ADDRESS), [str(_DRY_ADDRESS)]
-        elif not addresses:
-            hosts = [str(host) for host in CLUSTER_NETWORK.hosts()]
-            address = self._next(hosts, _RESERVED_ADDRESSES, self.taken.addresses)
-            if address is None:
-                raise internal_error("failed to allocate a serviceIP for the Service: range is full")
-            spec["clusterIP"], spec["clusterIPs"] = address, [address]
-        return []
 
     def _fill_ports(self, spec: Document) -> list[Cause]:
         ports = spec.get("ports") or []
@@ -180,7 +182,7 @@ class _Choice:
                 return [invalid(f"spec.ports[{index}].nodePort", number, problem)]
             port["nodePort"] = number = number or self._next_port()
             granted[place] = number
-            self.taken.ports.add(number)
+            self.taken.add(number)
             if self.had is None:
                 shared[place] = number
             else:
@@ -191,13 +193,14 @@ class _Choice:
         number = spec.get("healthCheckNodePort") or 0
         if number and (problem := self._problem(number)):
             raise internal_error(f"failed to allocate requested HealthCheck NodePort {number}: {problem}")
-        spec["healthCheckNodePort"] = number or self._next_port()
+        spec["healthCheckNodePort"] = number = number or self._next_port()
+        self.taken.add(number)
 
     def _problem(self, port: int) -> str:
         """Why a requested port cannot be allocated; a dry run does not check the range."""
         if self.had is not None and port in self.had.ports:
             return ""
-        if port in self.taken.ports:
+        if port in self.taken:
             return _ALLOCATED_PORT
         return "" if self.dry_run or port in NODE_PORTS else _PORT_RANGE
 
@@ -205,14 +208,7 @@ class _Choice:
         if self.dry_run:
             self.dry_ports += 1
             return NODE_PORTS.stop + self.dry_ports
-        port = self._next(NODE_PORTS, _RESERVED_PORTS, self.taken.ports)
-        if port is None:
-            raise internal_error("failed to allocate a nodePort: range is full")
-        return port
-
-    def _next(self, values: Sequence[Value], reserved: int, taken: Container[Value]) -> Value | None:
-        for part in (values[reserved:], values[:reserved]):
-            free = [value for value in part if value not in taken]
-            if free:
+        for part in (NODE_PORTS[_RESERVED_PORTS:], NODE_PORTS[:_RESERVED_PORTS]):
+            if free := [port for port in part if port not in self.taken]:
                 return self.chance.choice(free)
-        return None
+        raise internal_error("failed to allocate a nodePort: range is full")

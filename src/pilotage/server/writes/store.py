@@ -14,7 +14,7 @@ from pilotage.server.catalogue.catalogue import NAMESPACES, Redefined
 from pilotage.server.context import RegistryContext
 from pilotage.server.naming import DefinitionNames
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.writes import deletion, fencing
+from pilotage.server.writes import allocation, deletion, fencing
 from pilotage.server.writes.allocation import ServiceAllocations
 from pilotage.storage.interface import Check, Delete, Entry, Operation, Put
 from pilotage.storage.transaction import MAX_VALUE_BYTES
@@ -99,7 +99,9 @@ async def update(
         data = await _reread(context, value, info, revision)
         return records.unstored(data, document["metadata"], ["selfLink"])
     if deletion.finished(info.strategy, document):
-        await fencing.commit(context, fences, Delete(entry.key, expected=revision))
+        await fencing.commit(
+            context, fences, Delete(entry.key, expected=revision), *await releases(context, info, entry)
+        )
     else:
         terminating = "deletionTimestamp" in document["metadata"]
         put = Put(entry.key, value, revision, info.strategy.lifetime, for_deletion=terminating)
@@ -107,6 +109,11 @@ async def update(
         if info.strategy.names_resources:
             await DefinitionNames(context).accept(entry.key)
     return await _reread(context, value, info, revision) if info.converts else records.reread(value, info, revision)
+
+
+async def releases(context: RegistryContext, info: ResourceInfo, entry: Entry) -> list[Operation]:
+    """The operations that release what an object had, which is removed in the same commit."""
+    return await allocation.releases(context, entry) if info.strategy.allocates else []
 
 
 async def _reread(context: RegistryContext, value: bytes, info: ResourceInfo, revision: int) -> bytes:

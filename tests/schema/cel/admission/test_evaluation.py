@@ -10,7 +10,8 @@ from pilotage.schema.cel.admission.evaluation import (
     Decisions,
     Question,
 )
-from pilotage.schema.cel.expression import OUT_OF_BUDGET, EvaluationError
+from pilotage.schema.cel.expression import EvaluationError
+from pilotage.schema.cel.patterns import COST_EXCEEDED
 
 OBJECT = {"metadata": {"name": "a", "labels": {"x": "y"}}, "spec": {"items": [1, 2, 3], "ratio": 0.5, "large": 10**20}}
 REQUEST = {"name": "a", "operation": "CREATE", "userInfo": {"username": "bob", "groups": ["g"]}}
@@ -64,7 +65,7 @@ def test_an_error_has_the_words_of_kubernetes(text: str, message: str) -> None:
 
 def test_an_expression_that_would_take_too_long_is_not_evaluated() -> None:
     items = list(range(2000))
-    with pytest.raises(EvaluationError, match=OUT_OF_BUDGET):
+    with pytest.raises(EvaluationError, match=COST_EXCEEDED):
         _evaluate("object.all(a, object.all(b, object.exists(c, c == a + b)))", object=items)
 
 
@@ -80,9 +81,13 @@ def test_what_an_expression_asks_the_authorizer_is_noted_until_it_is_answered() 
     assert decisions.open == []
 
 
-def test_a_question_that_does_not_decide_needs_no_answer() -> None:
+def test_a_question_that_does_not_decide_is_asked_because_it_counts_as_a_cost() -> None:
     expression, decisions = AdmissionExpression("authorizer.path('/a').check('get').allowed() || true"), Decisions()
+    with pytest.raises(EvaluationError):
+        expression.evaluate({"authorizer": {}}, decisions)
+    decisions.answers[decisions.open[0]] = AuthorizerDecision(False)
     assert expression.evaluate({"authorizer": {}}, decisions) is True
+    assert decisions.checks == 1
 
 
 def test_the_reason_and_the_error_of_a_decision_can_be_read() -> None:

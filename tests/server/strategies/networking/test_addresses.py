@@ -6,7 +6,7 @@ import pytest
 
 from pilotage.server.strategies.networking.addresses import IPAddressStrategy, ServiceCIDRStrategy
 
-from ..writes import created, fields, status_written, updated
+from ..writes import NOW, created, fields, status_written, updated
 
 ADDRESSES = IPAddressStrategy(name_form="path")
 RANGES = ServiceCIDRStrategy()
@@ -75,6 +75,8 @@ def test_a_second_family_can_be_added_and_nothing_else_changes(
 
 
 def test_the_metadata_of_a_range_is_not_written_through_its_status() -> None:
-    old, _ = created(RANGES, metadata={"name": "a", "labels": {"a": "b"}}, spec={"cidrs": ["10.1.0.0/16"]})
+    old, _ = created(
+        RANGES, metadata={"name": "a", "labels": {"a": "b"}, "creationTimestamp": NOW}, spec={"cidrs": ["10.1.0.0/16"]}
+    )
     document, _ = status_written(RANGES, old, metadata=old["metadata"] | {"labels": {"a": "c"}})
     assert document["metadata"]["labels"] == {"a": "b"}

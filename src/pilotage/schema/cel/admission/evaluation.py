@@ -13,23 +13,24 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from pilotage.schema.cel import environment as environments
+from pilotage.schema.cel.admission.budget import MAXIMUM_CHECKS, RequestBudget
 from pilotage.schema.cel.admission.constructions import TYPE
 from pilotage.schema.cel.admission.patches import as_functions
 from pilotage.schema.cel.admission.unevaluated import CONSTRUCTORS
-from pilotage.schema.cel.ast import Expr, guarded, read_expr, renamed
-from pilotage.schema.cel.costs.bounds import cost
+from pilotage.schema.cel.ast import Expr, guarded, read_expr
+from pilotage.schema.cel.costs.bounds import Cost, cost
 from pilotage.schema.cel.costs.sizes import NO_EXTENT, Extent, Observed, encoded_size
-from pilotage.schema.cel.expression import OUT_OF_BUDGET, EvaluationError, compiled, translated
+from pilotage.schema.cel.expression import EvaluationError, compiled, executable, translated
 from pilotage.schema.cel.fields import UsedFields, only_fields, used_fields
-from pilotage.schema.cel.patterns import REPLACED, CostMeter, constant_patterns
+from pilotage.schema.cel.patterns import COST_EXCEEDED, constant_patterns
 
 VARIABLES = ("object", "oldObject", "request", "namespaceObject", "params", "variables", "authorizer")
 """The names of all variables that any expression of admission can use."""
 _FIELD_OF_NULL = ("Applying SELECT to non-message type", "Invalid container type: 'null_type'", "_?._(null_type")
 """In the errors of the engine for `a.x`, `a['x']` and `a.?x` where `a` is null."""
-_BUDGET_NANOSECONDS = 190e6
-_BUDGET_BYTES = 56 * 2**20
-_PATTERNS_NANOSECONDS = 60e6
+_MEASURED_CHAR = 2.0
+"""Nanoseconds for each character of the variables, to measure them."""
+_UNANSWERED = "the authorizer has not answered yet"
 _MAP = "map(string, dyn)"
 
 
@@ -58,16 +59,20 @@ class AuthorizerDecision(NamedTuple):
 
 
 class Decisions:
-    """The answers that an evaluation has, and the questions that it has asked without one."""
+    """The answers that an evaluation has, and the question that it has asked without one."""
 
     def __init__(self) -> None:
         self.answers: dict[Question, AuthorizerDecision] = {}
         self.open: list[Question] = []
+        """At most one: the answer decides which question is the next."""
+        self.checks = 0
+        """How many questions the evaluation has asked."""
 
     @contextmanager
     def asked(self) -> Iterator[None]:
         """Questions of evaluations in the block are answered by this, or recorded."""
         self.open.clear()
+        self.checks = 0
         token = _current.set(self)
         try:
             yield
@@ -85,45 +90,51 @@ class AdmissionExpression:
         self.text = text
         environment = _environment()
         program = compiled(environment, text)
-        serialized = program.serialize()
-        self._expr: Expr = read_expr(serialized)
-        self._patterns = constant_patterns(self._expr)
-        if any(name.encode() in serialized for name in REPLACED):
-            program = environment.deserialize(renamed(serialized, REPLACED))
-        self._program = program
+        plain: Expr = read_expr(program.serialize())
+        self._patterns = constant_patterns(plain)
+        self._program, self._tree, _ = executable(environment, program)
         self._environment = environment
-        self._fields: dict[str, UsedFields] = {name: used_fields(self._expr, name) for name in VARIABLES}
+        self._fields: dict[str, UsedFields] = {name: used_fields(plain, name) for name in VARIABLES}
 
     def fields_of(self, variable: str, known: Iterable[str]) -> list[str]:
         """The known fields of a variable that the expression uses."""
         fields = self._fields[variable]
         return [name for name in known if fields is None or name in fields]
 
-    def evaluate(self, variables: Mapping[str, Any], decisions: Decisions | None = None) -> Any:
-        """The result as a plain value. Raises EvaluationError.
+    def evaluate(
+        self, variables: Mapping[str, Any], decisions: Decisions | None = None, budget: RequestBudget | None = None
+    ) -> Any:
+        """The result as a plain value. Raises EvaluationError; OutOfBudgetError if the request has cost too much.
 
-        If that happens with `decisions.open`, these questions have to be answered, and the evaluation repeated.
+        If that happens with `decisions.open`, the question has to be answered, and the evaluation repeated.
         """
         # The binding converts every value that it passes to the engine, so unused fields are left out.
         data = {
             name: only_fields(variables.get(name), fields) if fields != {} else None
             for name, fields in self._fields.items()
         }
-        self._check_cost(data)
-        meter = CostMeter(_PATTERNS_NANOSECONDS)
-        with (decisions or Decisions()).asked(), meter.measuring(self._patterns):
-            result, message = _evaluated(self._program, data)
+        decisions, budget = decisions or Decisions(), budget or RequestBudget()
+        with budget.spending() as meter, decisions.asked(), meter.measuring(self._patterns):
+            result, message = self._run(self._program, self._tree, data, budget)
             if any(part in message for part in _FIELD_OF_NULL) and not meter.exceeded:
-                result, message = _evaluated(self._guarded_program, data)
-        if meter.exceeded:
-            raise EvaluationError(OUT_OF_BUDGET)
+                decisions.checks = 0
+                result, message = self._run(*self._guarded, data, budget)
+        if decisions.open:  # also if the result does not depend on the answer, because each check has a cost
+            raise EvaluationError(_UNANSWERED)
+        if meter.exceeded or decisions.checks > MAXIMUM_CHECKS:
+            raise EvaluationError(COST_EXCEEDED)
         if message:
             raise EvaluationError(self._of_null(message, data) or translated(message))
         return result
 
+    def _run(self, program: Any, tree: Expr, data: Mapping[str, Any], budget: RequestBudget) -> tuple[Any, str]:
+        budget.check(_bound(tree, data))
+        return _evaluated(program, data)
+
     @cached_property
-    def _guarded_program(self) -> Any:
-        return self._environment.deserialize(guarded(self._program.serialize()))
+    def _guarded(self) -> tuple[Any, Expr]:
+        serialized = guarded(self._program.serialize())
+        return self._environment.deserialize(serialized), read_expr(serialized)
 
     def _of_null(self, message: str, data: Mapping[str, Any]) -> str:
         """The error of a field of a variable that is null; the engine does not report which field."""
@@ -131,15 +142,6 @@ class AdmissionExpression:
             return ""
         nulls = (fields for name, fields in self._fields.items() if fields and data[name] is None)
         return next((f"no such key: {next(iter(fields))}" for fields in nulls), "")
-
-    def _check_cost(self, data: Mapping[str, Any]) -> None:
-        passed = NO_EXTENT
-        for value in data.values():
-            size, entries = encoded_size(value)
-            passed = passed.plus(Extent(all_chars=size, all_entries=entries))
-        bound = cost(self._expr, {name: Observed([value]) for name, value in data.items()}, passed)
-        if bound.nanoseconds > _BUDGET_NANOSECONDS or bound.bytes > _BUDGET_BYTES:
-            raise EvaluationError(OUT_OF_BUDGET)
 
 
 @lru_cache(maxsize=1024)
@@ -160,6 +162,15 @@ def patch_expression_of(text: str) -> AdmissionExpression:
 @lru_cache(maxsize=1)
 def _environment() -> Any:
     return environments.evaluating(VARIABLES, _functions())
+
+
+def _bound(tree: Expr, data: Mapping[str, Any]) -> Cost:
+    passed = NO_EXTENT
+    for value in data.values():
+        size, entries = encoded_size(value)
+        passed = passed.plus(Extent(all_chars=size, all_entries=entries))
+    bound = cost(tree, {name: Observed([value]) for name, value in data.items()}, passed)
+    return bound._replace(nanoseconds=bound.nanoseconds + _MEASURED_CHAR * passed.all_chars)
 
 
 def _evaluated(program: Any, data: Mapping[str, Any]) -> tuple[Any, str]:
@@ -202,8 +213,11 @@ def _with_service_account(asked: dict[str, Any], namespace: str, name: str) -> d
 def _check(asked: dict[str, Any], verb: str) -> dict[str, Any]:
     question = Question(verb, **{key: value for key, value in asked.items() if key in Question._fields})
     decisions = _current.get()
+    decisions.checks += 1
+    if decisions.open or decisions.checks > MAXIMUM_CHECKS:
+        raise LookupError(_UNANSWERED)
     answer = decisions.answers.get(question)
     if answer is None:
         decisions.open.append(question)
-        raise LookupError("the authorizer has not been asked yet")
+        raise LookupError(_UNANSWERED)
     return answer._asdict()

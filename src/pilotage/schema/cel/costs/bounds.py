@@ -19,9 +19,11 @@ from pilotage.schema.cel.costs.charges import CHARGES, PASSED_ENTRY, PASSED_ENTR
 from pilotage.schema.cel.costs.sizes import NO_SIZE, Extent, SizedValue, text, total
 from pilotage.schema.cel.patterns import ITERATIONS, REPLACED
 
+_RANGE = REPLACED["lists.range"]
 _MAP_INSERT = REPLACED["cel.@mapInsert"]
 _EVALUATION = 9_000.0
 _NODE = 80.0
+_PASSED_CHAR = 2.0
 _APPENDED, _APPENDED_BYTES = 30.0, 17.0  # an append copies the list, so n of them cost n² times this
 
 
@@ -35,7 +37,9 @@ def cost(tree: Expr, variables: dict[str, SizedValue], passed: Extent) -> Cost:
     estimate = _Estimate()
     estimate.add(_EVALUATION + passed.all_entries * PASSED_ENTRY + passed.all_chars, 0.0)
     estimate.bytes += passed.all_entries * PASSED_ENTRY_BYTES + 2 * passed.all_chars
-    estimate.value(tree, variables)
+    result = estimate.value(tree, variables).most  # it becomes a value of Python
+    estimate.add(result.all_entries * PASSED_ENTRY + result.all_chars, 0.0)
+    estimate.bytes += result.all_entries * PASSED_ENTRY_BYTES + 2 * result.all_chars
     return Cost(estimate.nanoseconds, estimate.bytes)
 
 
@@ -90,8 +94,11 @@ class _Estimate:
         arguments = [self.value(argument, variables) for argument in node.arguments]
         if node.function in _PASSING:
             return _PASSING[node.function](arguments, node)
-        if node.fixed and node.function in _ARITHMETIC:
+        fixed = node.fixed and node.function not in _OF_ANY_TYPE
+        if fixed and node.function in _ARITHMETIC:
             return NO_SIZE
+        if node.function == _RANGE:
+            arguments = [SizedValue(Extent(entries=self._largest(node.arguments[0], variables)))]
         charge = CHARGES.get(node.function, unknown)
         most = charge(node, [argument.most for argument in arguments])
         # Linear in each operand, so the sum over all iterations is bounded with one operand at its mean size.
@@ -101,12 +108,22 @@ class _Estimate:
         ]
         self.nanoseconds += self._lesser(most.nanoseconds, [choice.nanoseconds for choice in choices])
         self.bytes += self._lesser(most.bytes, [choice.bytes for choice in choices])
-        if node.fixed:
+        if fixed:
             return NO_SIZE
         if not choices:
             return most.result
         mean = min((choice.result.most for choice in choices), key=sum)
         return SizedValue(most.result.most, mean)
+
+    def _largest(self, node: Expr, variables: dict[str, SizedValue]) -> float:
+        """The largest number that an expression can return, if that is known: a constant, or a size."""
+        match node:
+            case Constant(number=int(number)):
+                return float(number)
+            case CallExpression("size", (of,)):
+                size = self.value(of, variables).most
+                return size.chars + size.entries
+        return ITERATIONS
 
     def _lesser(self, most: float, means: list[float]) -> float:
         return min([self._rounds * most, *(self._all_rounds * mean for mean in means)])
@@ -155,7 +172,7 @@ class _Estimate:
         if python:
             # The map so far is passed to a function for each entry, and back. It is half full on average.
             passed = entries**2 * (2 + made.mean.all_entries), entries**2 * made.mean.all_chars
-            self.nanoseconds += lists * (entries * PYTHON_CALL + passed[0] * PASSED_ENTRY + passed[1])
+            self.nanoseconds += lists * (entries * PYTHON_CALL + passed[0] * PASSED_ENTRY + _PASSED_CHAR * passed[1])
             self.bytes += lists * (2 * passed[0] * PASSED_ENTRY_BYTES + passed[1])
         else:
             self.nanoseconds += lists * _APPENDED * entries**2
@@ -198,7 +215,11 @@ def _listed(values: list[SizedValue]) -> SizedValue:
     return SizedValue(most, None, item)
 
 
-_ARITHMETIC = frozenset(("_+_", "_-_", "_*_", "_/_", "_%_", "-_", "!_", "_&&_", "_||_", "@not_strictly_false"))
+_STRICT = ("@not_strictly_false", "__not_strictly_false__")
+_OF_ANY_TYPE = frozenset(("_+_", "min", "max", "sum"))
+"""Functions that may return a text or a list where the engine's checker expects a number: its types are those of one
+declaration of a function, and the values of a document have any type."""
+_ARITHMETIC = frozenset(("_-_", "_*_", "_/_", "_%_", "-_", "!_", "_&&_", "_||_", *_STRICT))
 
 
 def _first(arguments: list[SizedValue], node: CallExpression) -> SizedValue:
@@ -222,6 +243,6 @@ _PASSING: dict[str, Callable[[list[SizedValue], CallExpression], SizedValue]] = 
     **dict.fromkeys(("_?_:_", "orValue", "or"), _either),
     **dict.fromkeys(("_[_]", "_[?_]", "_?._"), _picked),
     **dict.fromkeys(("first", "last"), lambda arguments, node: arguments[0].item().fixed()),
-    **dict.fromkeys(("_&&_", "_||_", "!_", "@not_strictly_false", "hasValue"), lambda arguments, node: NO_SIZE),
+    **dict.fromkeys(("_&&_", "_||_", "!_", *_STRICT, "hasValue"), lambda arguments, node: NO_SIZE),
 }
 """Functions that return an operand, a part of it or a bool, at the cost of a node."""

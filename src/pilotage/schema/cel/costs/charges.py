@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from pilotage.schema.cel.admission.unevaluated import UNEVALUATED
 from pilotage.schema.cel.ast import CallExpression, Constant
 from pilotage.schema.cel.costs.sizes import NO_EXTENT, NO_SIZE, Extent, SizedValue
+from pilotage.schema.cel.functions import ENGINE_FUNCTIONS, FUNCTIONS
 from pilotage.schema.cel.patterns import ITERATIONS, REPLACED
+from pilotage.schema.cel.signatures import parsed
 
 PASSED_ENTRY, PASSED_ENTRY_BYTES = 300.0, 75.0
 """Nanoseconds and bytes for each value and key that is passed to the engine, or to a function in Python."""
@@ -23,6 +26,8 @@ _BUILT_CHAR, _BUILT_CHAR_BYTES = 1.5, 1.5
 _SEARCHED = 0.03  # for each character of the text and each of the substring: the engine's search is quadratic
 PYTHON_CALL, _PYTHON_QUANTITY = 6_000.0, 20_000.0
 _PYTHON_CHAR = 90.0
+_SHORT_TEXT = 32.0  # of a number or a time
+_ZONE = 20_000.0
 
 
 class Charge(NamedTuple):
@@ -110,7 +115,7 @@ def _format(node: CallExpression, of: list[Extent]) -> Charge:
 
 def _text(node: CallExpression, of: list[Extent]) -> Charge:
     """Reads a string, and creates one of the same length."""
-    chars = sum(extent.chars for extent in of)
+    chars = sum(extent.chars for extent in of) + _SHORT_TEXT
     return Charge(2 * _READ_CHAR * chars, 2 * chars, SizedValue(Extent(chars, 0.0, chars, 0.0)))
 
 
@@ -133,8 +138,10 @@ def _flatten(node: CallExpression, of: list[Extent]) -> Charge:
 
 
 def _range(node: CallExpression, of: list[Extent]) -> Charge:
-    made = Extent(0.0, ITERATIONS, 0.0, ITERATIONS)
-    return Charge(PYTHON_CALL + PASSED_ENTRY * ITERATIONS, PASSED_ENTRY_BYTES * ITERATIONS, SizedValue(made))
+    """`bounds` passes the number as the operand's entries."""
+    entries = min(of[0].entries, ITERATIONS)
+    made = Extent(0.0, entries, 0.0, entries)
+    return Charge(PYTHON_CALL + PASSED_ENTRY * entries, PASSED_ENTRY_BYTES * entries, SizedValue(made))
 
 
 def _python(node: CallExpression, of: list[Extent]) -> Charge:
@@ -145,6 +152,12 @@ def _python(node: CallExpression, of: list[Extent]) -> Charge:
     nanoseconds = PYTHON_CALL + everything.all_entries * 2 * PASSED_ENTRY + everything.all_chars * _PYTHON_CHAR
     size = everything.all_entries * 2 * PASSED_ENTRY_BYTES + everything.all_chars * 4
     return Charge(nanoseconds, size, SizedValue(Extent(*(everything.all_chars + 64, everything.all_entries + 1) * 2)))
+
+
+def _expanding(node: CallExpression, of: list[Extent]) -> Charge:
+    """Escapes characters, each to as many as six, or returns messages that quote them."""
+    charge = _python(node, of)
+    return charge._replace(result=SizedValue(Extent(*(6 * charge.result.most.all_chars + 1024, 8.0) * 2)))
 
 
 def _short(node: CallExpression, of: list[Extent]) -> Charge:
@@ -169,15 +182,24 @@ def _pattern(node: CallExpression, of: list[Extent]) -> Charge:
 
 
 def unknown(node: CallExpression, of: list[Extent]) -> Charge:
-    """A function without an entry: the cost of the most expensive linear one."""
-    return _python(node, of)
+    """A function without an entry. It is refused: what it costs is not known."""
+    return Charge(1e18, 1e18)
+
+
+def _number(node: CallExpression, of: list[Extent]) -> Charge:
+    """Numbers, and times without a zone."""
+    return Charge(_ZONE if len(of) > 1 and node.function.startswith("get") else 0.0)
 
 
 def _size(node: CallExpression, of: list[Extent]) -> Charge:
     return Charge(_READ_CHAR * of[0].chars)
 
 
+_PARTS = ("FullYear", "Month", "DayOfYear", "DayOfMonth", "Date", "DayOfWeek", "Hours", "Minutes", "Seconds")
 CHARGES: dict[str, Charging] = {
+    **dict.fromkeys((parsed(line)[0] for line in (*FUNCTIONS, *ENGINE_FUNCTIONS, *UNEVALUATED)), _python),
+    **dict.fromkeys(("_-_", "_*_", "_/_", "_%_", "-_"), _number),
+    **dict.fromkeys((f"get{part}" for part in (*_PARTS, "Milliseconds")), _number),
     **dict.fromkeys(("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "startsWith", "endsWith"), _same),
     **dict.fromkeys(("sets.contains", "sets.equivalent", "sets.intersects"), _pairs),
     **dict.fromkeys(("lowerAscii", "upperAscii", "trim", "substring", "charAt", "string", "bytes"), _text),
@@ -198,6 +220,7 @@ CHARGES: dict[str, Charging] = {
     "flatten": _flatten,
     "getQuery": _query,
     "base64.decode": _text,
+    **dict.fromkeys(("jsonpatch.escapeKey", "getEscapedPath", "validate"), _expanding),
     **dict.fromkeys((REPLACED["matches"], "find", "findAll"), _pattern),
     REPLACED["lists.range"]: _range,
 }

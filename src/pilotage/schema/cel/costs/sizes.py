@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 _encode = msgspec.json.Encoder().encode
+_HELD_CHAR, _HELD_ENTRY = 4.0, 120.0
 
 
 class Extent(NamedTuple):
@@ -165,6 +166,12 @@ def encoded_size(value: Any) -> tuple[int, int]:
     """The bytes of a value as JSON, and a bound for the number of values and keys in it: the number of separators."""
     text = _encode(value)
     return len(text), sum(map(text.count, (b",", b"[", b"{", b":"))) + 1
+
+
+def held_bytes(value: Any) -> float:
+    """A bound for the memory that a plain value takes in Python."""
+    size, entries = encoded_size(value)
+    return _HELD_CHAR * size + _HELD_ENTRY * entries
 
 
 def text(length: float) -> SizedValue:

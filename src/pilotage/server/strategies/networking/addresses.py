@@ -12,6 +12,8 @@ from pilotage.server.strategies.checks import fields, texts
 from pilotage.server.strategies.checks.addresses import network, validate_canonical_address, validate_network
 from pilotage.server.strategies.strategy import MOST_METADATA, Strategy
 
+CIDR_FINALIZER = "networking.k8s.io/service-cidr-finalizer"
+"""It keeps a ServiceCIDR while Services have addresses of it."""
 _CIDRS = "spec.cidrs"
 _MOST_CIDRS = 2
 _ONE_EACH = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
@@ -45,6 +47,14 @@ class ServiceCIDRStrategy(Strategy):
     """Ranges of addresses for Services, one of each family. A second family can be added, and nothing else."""
 
     kept_by_status = MOST_METADATA
+
+    def prepare_for_create(self, document: Document) -> None:
+        """A range is ready at once: no allocator must learn of it."""
+        super().prepare_for_create(document)
+        metadata = document["metadata"]
+        metadata["finalizers"] = list(dict.fromkeys((*metadata.get("finalizers", ()), CIDR_FINALIZER)))
+        ready = {"type": "Ready", "status": "True", "reason": "", "message": "Kubernetes Service CIDR is ready"}
+        document["status"] = {"conditions": [{**ready, "lastTransitionTime": metadata["creationTimestamp"]}]}
 
     def validate(self, document: Document) -> Iterator[Cause]:
         return _validate_cidrs(_cidrs(document))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
@@ -10,7 +10,7 @@ from pilotage.meta.documents import Document
 from pilotage.server.strategies.checks import fields, items
 from pilotage.server.strategies.checks.addresses import address, validate_address
 from pilotage.server.strategies.services.kinds import is_headless, needs_cluster_ip, same
-from pilotage.server.strategies.services.ranges import FAMILIES, NO_ADDRESS, in_cluster_network
+from pilotage.server.strategies.services.ranges import NO_ADDRESS
 
 _FAMILIES = ("IPv4", "IPv6")
 _POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
@@ -34,8 +34,9 @@ def normalize_addresses(spec: Document, old: Document | None) -> None:
             spec.pop("clusterIPs", None)
 
 
-def resolve_families(spec: Document, old: Document | None) -> list[Cause]:
-    """Infer the families of the addresses and the policy, in place. Returns what is wrong with them."""
+def resolve_families(spec: Document, old: Document | None, known: Sequence[str]) -> list[Cause]:
+    """Infer the families of the addresses and the policy, in place. Returns what is wrong with them. `known` are the
+    families of the cluster."""
     if not needs_cluster_ip(spec) or _keeps_preference(spec, old):
         return []
     if spec.get("ipFamilyPolicy") is None:
@@ -45,20 +46,21 @@ def resolve_families(spec: Document, old: Document | None) -> list[Cause]:
         return causes
     if old is not None:
         causes += _release_second(spec, old)
-    causes += _infer_families(spec)
+    causes += _infer_families(spec, known)
     if causes:
         return causes
     policy, families = spec["ipFamilyPolicy"], spec.get("ipFamilies") or []
     if spec.get("clusterIP") == NO_ADDRESS and not spec.get("selector"):
-        families = families or [FAMILIES[0]]
+        families = families or [known[0]]
         if len(families) == 1 and policy != "SingleStack":
             families = [*families, next(family for family in _FAMILIES if family != families[0])]
         spec["ipFamilies"] = families  # without a selector it may have families that the cluster does not have
         return []
-    causes += _validate_cluster(policy, families)
+    causes += _validate_cluster(policy, families, known)
     if not causes:
-        spec["ipFamilies"] = families or [FAMILIES[0]]
-        causes += _validate_range(spec, old)
+        families = families or [known[0]]
+        both = policy != "SingleStack" and len(families) == 1 and len(known) > 1
+        spec["ipFamilies"] = [*families, *(each for each in known if both and each != families[0])]
     return causes
 
 
@@ -91,7 +93,7 @@ def _release_second(spec: Document, old: Document) -> Iterator[Cause]:
             yield invalid(_POLICY, spec["ipFamilyPolicy"], f"must be 'SingleStack' to release the secondary {what}")
 
 
-def _infer_families(spec: Document) -> Iterator[Cause]:
+def _infer_families(spec: Document, known: Sequence[str]) -> Iterator[Cause]:
     addresses, families = spec.get("clusterIPs") or [], list(spec.get("ipFamilies") or ())
     if spec["ipFamilyPolicy"] == "SingleStack":
         detail = "must be 'RequireDualStack' or 'PreferDualStack' when multiple"
@@ -105,7 +107,7 @@ def _infer_families(spec: Document) -> Iterator[Cause]:
         if index < len(families):
             continue
         family = _family(text)
-        if family in FAMILIES:
+        if family in known:
             families.append(family)
         else:
             detail = f"{family} is not configured on this cluster"
@@ -114,23 +116,12 @@ def _infer_families(spec: Document) -> Iterator[Cause]:
         spec["ipFamilies"] = families
 
 
-def _validate_cluster(policy: str, families: list[str]) -> Iterator[Cause]:
-    if policy == "RequireDualStack":
+def _validate_cluster(policy: str, families: list[str], known: Sequence[str]) -> Iterator[Cause]:
+    if policy == "RequireDualStack" and len(known) < len(_FAMILIES):
         yield invalid(_POLICY, policy, "this cluster is not configured for dual-stack services")
     for index, family in enumerate(families):
-        if family not in FAMILIES:
+        if family not in known:
             yield invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
-
-
-def _validate_range(spec: Document, old: Document | None) -> Iterator[Cause]:
-    """The requested addresses of a new Service must be in the range of the cluster."""
-    if old is not None and needs_cluster_ip(old):
-        return
-    for text in spec.get("clusterIPs") or ():
-        if text != NO_ADDRESS and not in_cluster_network(address(text)):
-            detail = f"failed to allocate IP {text}: the provided network does not match the current range"
-            yield invalid("spec.clusterIPs", spec["clusterIPs"], detail, whole=True)
-            return
 
 
 def _family(text: str) -> str:

@@ -1,0 +1,53 @@
+"""Whether a ServiceCIDR can be removed, and the condition that it has while it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from ipaddress import ip_address, ip_network
+
+from pilotage.meta.documents import Document
+from pilotage.server.strategies.services.ranges import Network
+from pilotage.server.writes.addresses import MANAGED_BY
+
+_BLOCKED = "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"
+
+
+def has_orphans(document: Document, others: Sequence[Document], addresses: Iterable[Document]) -> bool:
+    """Whether Services have addresses of a ServiceCIDR that no other one contains."""
+    name = document["metadata"]["name"]
+    networks = _networks(document)
+    kept = [network for other in others if other["metadata"]["name"] != name for network in _networks(other)]
+    if all(any(_contains(outer, inner) for outer in kept) for inner in networks):
+        return False
+    for each in addresses:
+        metadata = each["metadata"]
+        if MANAGED_BY.items() <= (metadata.get("labels") or {}).items():
+            address = ip_address(metadata["name"])
+            if any(address in network for network in networks) and not any(address in network for network in kept):
+                return True
+    return False
+
+
+def is_blocked(document: Document) -> bool:
+    """Whether the status of a deleted ServiceCIDR shows why it is not removed."""
+    return any(each.get("reason") == "Terminating" for each in (document.get("status") or {}).get("conditions") or ())
+
+
+def blocked(document: Document, now: str) -> Document:
+    """A deleted ServiceCIDR whose status shows why it is not removed."""
+    ready = {"type": "Ready", "status": "False", "reason": "Terminating", "message": _BLOCKED}
+    status = document.get("status") or {}
+    others = [each for each in status.get("conditions") or () if each["type"] != "Ready"]
+    return document | {"status": {**status, "conditions": [*others, {**ready, "lastTransitionTime": now}]}}
+
+
+def _networks(document: Document) -> list[Network]:
+    return [ip_network(cidr) for cidr in document["spec"]["cidrs"]]
+
+
+def _contains(outer: Network, inner: Network) -> bool:
+    return (
+        outer.version == inner.version
+        and outer.network_address <= inner.network_address  # type: ignore[operator]  # one version
+        and inner.broadcast_address <= outer.broadcast_address  # type: ignore[operator]
+    )
