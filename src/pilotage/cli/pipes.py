@@ -1,4 +1,4 @@
-"""Runs commands whose output is a pipe that its reader may close, or a file on a full disk."""
+"""Runs commands: their output may be a pipe that its reader closes, or a file on a full disk; their memory may end."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import os
 import sys
 from collections.abc import Callable
 
+from pilotage.cli.exhaustion import ended_when_exhausted, is_exhaustion, print_exhaustion
+
 
 def piped(run: Callable[[], int]) -> int:
     """Run a command and return its exit code: 0 if the reader has closed the pipe, as `head` does."""
@@ -15,12 +17,18 @@ def piped(run: Callable[[], int]) -> int:
     _write_utf8()
     try:
         try:
-            return run()
+            with ended_when_exhausted():
+                return run()
         finally:
             sys.stdout.flush()  # here, so that a closed pipe is handled below and not when the interpreter exits
     except BrokenPipeError:
         discard_output()
         return 0
+    except (MemoryError, RuntimeError) as error:
+        if not is_exhaustion(error):
+            raise
+        print_exhaustion()
+        return 1
     except OSError as error:
         if error.errno != errno.ENOSPC or error.filename is not None:
             raise
