@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 if TYPE_CHECKING:
@@ -35,50 +34,40 @@ def print_exhaustion() -> None:
     os.write(2, _LINE)
 
 
-@contextmanager
-def ended_when_exhausted() -> Iterator[None]:
-    """End the process where the interpreter has lost a MemoryError, or a thread."""
-    before = sys.unraisablehook
-
-    def hook(lost: sys.UnraisableHookArgs) -> None:
-        if issubclass(lost.exc_type, MemoryError) or "thread started by" in (lost.err_msg or ""):
-            _end()
-        before(lost)
-
-    sys.unraisablehook = hook
-    try:
-        yield
-    finally:
-        sys.unraisablehook = before
-
-
 async def guarded(main: Coroutine[Any, Any, T]) -> T:
     """Run the coroutine of a command. The process ends where a thread or a callback of the event loop ends with a
     MemoryError, or where a thread does not begin: others may wait for it without end."""
     import asyncio
+    import faulthandler
     import threading
-    from faulthandler import enable
 
-    enable(2)  # a library in C may handle a lack of memory by a segmentation fault
-    before, start = threading.excepthook, threading.Thread.start
+    if not faulthandler.is_enabled():
+        faulthandler.enable(2)  # a library in C may handle a lack of memory by a segmentation fault
+    unraisable, unhandled, start = sys.unraisablehook, threading.excepthook, threading.Thread.start
 
-    def hook(ended: threading.ExceptHookArgs) -> None:
+    def on_unraisable(lost: sys.UnraisableHookArgs) -> None:
+        if issubclass(lost.exc_type, MemoryError) or "thread started by" in (lost.err_msg or ""):
+            _end()
+        unraisable(lost)
+
+    def on_unhandled(ended: threading.ExceptHookArgs) -> None:
         if issubclass(ended.exc_type, MemoryError):
             _end()
-        before(ended)
+        unhandled(ended)
 
     def bounded_start(thread: threading.Thread) -> None:
         started: threading.Event = thread._started  # type: ignore[attr-defined]  # there is no public one
         started.wait = lambda timeout=None: _begun(type(started).wait, started)  # type: ignore[method-assign]
         start(thread)
 
-    threading.excepthook = hook
+    sys.unraisablehook, threading.excepthook = on_unraisable, on_unhandled
     threading.Thread.start = bounded_start  # type: ignore[method-assign]
     asyncio.get_running_loop().set_exception_handler(_on_lost_error)
     try:
         return await main
     finally:
-        threading.excepthook, threading.Thread.start = before, start  # type: ignore[method-assign]
+        sys.unraisablehook, threading.excepthook = unraisable, unhandled
+        threading.Thread.start = start  # type: ignore[method-assign]
 
 
 def _begun(wait: Callable[[threading.Event, float], bool], started: threading.Event) -> bool:

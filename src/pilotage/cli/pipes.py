@@ -8,8 +8,6 @@ import os
 import sys
 from collections.abc import Callable
 
-from pilotage.cli.exhaustion import ended_when_exhausted, is_exhaustion, print_exhaustion
-
 
 def piped(run: Callable[[], int]) -> int:
     """Run a command and return its exit code: 0 if the reader has closed the pipe, as `head` does."""
@@ -17,14 +15,15 @@ def piped(run: Callable[[], int]) -> int:
     _write_utf8()
     try:
         try:
-            with ended_when_exhausted():
-                return run()
+            return run()
         finally:
             sys.stdout.flush()  # here, so that a closed pipe is handled below and not when the interpreter exits
     except BrokenPipeError:
         discard_output()
         return 0
     except (MemoryError, RuntimeError) as error:
+        from pilotage.cli.exhaustion import is_exhaustion, print_exhaustion
+
         if not is_exhaustion(error):
             raise
         print_exhaustion()

@@ -276,6 +276,7 @@ class SQLiteWriter:
     def _refresh(self, jobs: Sequence[RefreshJob]) -> None:
         error: StorageError | None = None
         try:
+            self._files.check_shared()
             with self._log.transaction(write=False):
                 self._catch_up()
             # All committed rows are read, and still one is missing: it was announced and may never have been committed.
