@@ -25,6 +25,7 @@ from pilotage.errors import (
     NoMatch,
     NotFound,
     StorageError,
+    Timeout,
 )
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.rest import APIRequest, Form, ListOptions, Verb
@@ -390,6 +391,19 @@ def test_memory_is_a_storage_too() -> None:
     with pt.LightCluster("memory:", kinds=[Todo]) as cluster:
         cluster.run(cluster.client.create(todo("milk")))
         assert names(cluster) == ["milk"]
+
+
+def test_a_read_at_a_version_of_the_future_is_refused_as_by_a_server(
+    cluster: pt.LightCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pilotage.server.verbs.read.WAIT_SECONDS", 0.01)
+    cluster.run(cluster.client.create(todo("milk")))
+    for match in ("", "Exact", "NotOlderThan"):
+        future = {"resource_version": "999999999", "resource_version_match": match}
+        with pytest.raises(Timeout, match="Too large resource version: 999999999"):
+            cluster.run(cluster.client.list(Todo, namespace="default", **future))
+    with pytest.raises(Timeout, match="Too large resource version: 999999999"):
+        cluster.run(cluster.client.get(Todo, "milk", namespace="default", resource_version="999999999"))
 
 
 def test_calls_that_need_an_event_loop_raise(cluster: pt.LightCluster) -> None:

@@ -68,7 +68,23 @@ async def test_memory_for_a_server_counts_from_the_time_in_microseconds() -> Non
         ("etcd://root:se@cret@a:2379", "etcd://root@a:2379"),
         ("etcd://me@here:secret@a:2379", "etcd://me@here@a:2379"),
         ("etcd://me@a:2379,b:2379", "etcd://me@a:2379,b:2379"),
+        ("etcd://me:se/cr?e@t@a:2379", "etcd://me@a:2379"),
+        ("postgres://me:secret@db:1/x", "postgres://me@db:1/x"),
+        ("etcd+tls://me:secret@h:1", "etcd+tls://me@h:1"),
+        (" ETCD://me:secret@h:1", " ETCD://me@h:1"),
+        ("etcd:/me:secret@h:1", "etcd:/me@h:1"),
+        ("etcd:me:secret@h:1", "etcd@h:1"),
+        ("me:secret@h:1", "me@h:1"),
+        ("memory:me:secret@h", "memory@h"),
+        ("etcd://h/?ca=c&password=secret&key=k", "etcd://h/?ca=c&password=<redacted>&key=k"),
     ],
 )
 def test_a_url_is_printed_without_its_password(url: str, shown: str) -> None:
     assert url_without_password(url) == shown
+
+
+@pytest.mark.parametrize("url", ["postgres://me:s3cret@h", "me:s3cret@h", "memory:me:s3cret@h", "etcd:me:s3cret@h"])
+async def test_the_error_for_a_url_of_no_storage_has_no_password(url: str) -> None:
+    with pytest.raises(StorageError) as caught:
+        await open_storage(url)
+    assert "s3cret" not in str(caught.value)

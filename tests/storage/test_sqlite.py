@@ -361,6 +361,43 @@ async def test_file_removed_while_open_stops_commits_and_not_reads(
     ]
 
 
+def test_shared_memory_that_was_cut_stops_commits_and_not_the_processes_that_have_it_open(path: str) -> None:
+    program = f"""
+import asyncio, os
+from pilotage.errors import StorageBroken
+from pilotage.storage import Put
+from pilotage.storage.sqlite import SqliteStorage
+
+async def main():
+    first, second = await SqliteStorage.open({path!r}), await SqliteStorage.open({path!r})
+    await first.commit(Put("a", b"1"))
+    await first.commit(Put("b", b"1"))
+    os.truncate({path + "-shm"!r}, 0)
+    for call in first.commit(Put("c", b"1")), second.commit(Put("d", b"1")), second.list(""):
+        try:
+            await call
+        except StorageBroken as error:
+            print(str(error).partition(" while")[0])
+    print(*[entry.key for entry in (await first.list("")).entries])
+    await first.close()
+    await second.close()
+    again = await SqliteStorage.open({path!r})
+    print(*[entry.key for entry in (await again.list("")).entries])
+
+asyncio.run(main())
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        env={"PYTHONPATH": _sources()},
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines() == [f"{path}-shm was cut"] * 3 + ["a b", "a b"]
+
+
 async def test_removal_is_noticed_by_a_check_without_a_commit(path: str, caplog: pytest.LogCaptureFixture) -> None:
     storage = await SqliteStorage.open(path)
     os.unlink(path)

@@ -1,4 +1,4 @@
-"""Runs commands whose output is a pipe that its reader may close, or a file on a full disk."""
+"""Runs commands: their output may be a pipe that its reader closes, or a file on a full disk; their memory may end."""
 
 from __future__ import annotations
 
@@ -21,6 +21,13 @@ def piped(run: Callable[[], int]) -> int:
     except BrokenPipeError:
         discard_output()
         return 0
+    except (MemoryError, RuntimeError) as error:
+        from pilotage.cli.exhaustion import is_exhaustion, print_exhaustion
+
+        if not is_exhaustion(error):
+            raise
+        print_exhaustion()
+        return 1
     except OSError as error:
         if error.errno != errno.ENOSPC or error.filename is not None:
             raise

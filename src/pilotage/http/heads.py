@@ -128,7 +128,7 @@ def is_header_value(text: str) -> bool:
 @lru_cache(maxsize=256)
 def status_line(status: int) -> bytes:
     """The first line of a response."""
-    if not 200 <= status <= 599 and status != 101:
+    if not 200 <= status <= 999 and status != 101:  # a client reads a code that it does not know by its first digit
         raise ValueError(f"a handler cannot respond with status {status}")
     return f"HTTP/1.1 {status} {reason_phrase(status)}\r\n".encode("latin-1")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -11,6 +12,11 @@ from pilotage.meta.values import Value
 
 R = TypeVar("R")
 _SECRET_NAMES = frozenset(("authorization", "proxy-authorization", "cookie", "set-cookie", "sec-websocket-protocol"))
+
+_SECRET_PARAMETER = re.compile(
+    r"([?&;](?:(?:access|auth|bearer|id|refresh)[-_]?)?(?:token|authorization|password|passwd|secret|api[-_]?key)=)[^&;]*",
+    re.IGNORECASE,
+)
 
 
 class Headers:
@@ -82,6 +88,12 @@ class Peer:
     """Whether the connection is TLS."""
     certificate: Mapping[str, Any] | None = field(default=None, hash=False)
     """The verified client certificate, as `ssl.SSLObject.getpeercert` returns it; None without one."""
+
+
+def target_without_secrets(target: str) -> str:
+    """A path and query as they may be logged: without the values of parameters in which clients of other servers send
+    credentials."""
+    return _SECRET_PARAMETER.sub(r"\1<redacted>", target) if "?" in target else target
 
 
 class HTTPRequest(Value, frozen=True):

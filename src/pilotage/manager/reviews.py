@@ -83,14 +83,14 @@ class ReviewFilter:
         token = _token(request)
         if token is None:
             return text_response(401, "Unauthorized")
+        path, verb = request.target.partition("?")[0], request.method.lower()
         try:
             user = await self._user(token)
             if user is None:
                 return text_response(401, "Unauthorized")
-            path, verb = request.target.partition("?")[0], request.method.lower()
             allowed = await self._authorize(user, path, verb)
         except (ApiError, ConnectionLost, TimeoutError) as error:
-            log.error("Authentication failed", error=str(error) or type(error).__name__, path=request.target)
+            log.error("Authentication failed", error=str(error) or type(error).__name__, path=path)
             return text_response(500, "Authentication failed")
         if not allowed:
             log.info("Authorization denied", user=user.username, path=path, verb=verb)

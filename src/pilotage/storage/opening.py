@@ -10,6 +10,11 @@ from pilotage.errors import MissingExtra, StorageError
 from .history import MAX_HISTORY_BYTES
 from .interface import Storage
 
+_PASSWORD = re.compile(r"^([^:@]*:/+[^/:]*|[^:@/]*(?!:/)):.*@", re.DOTALL)
+"""The text before a password, and the password: up to the last @, because it may contain any character."""
+_UNKNOWN_PARAMETER = re.compile(r"([?&](?!(?:ca|cert|key|server-name|tls)=)[^=&]*=)[^&]*")
+"""A query parameter that no storage has, which may be a secret."""
+
 
 async def open_storage(url: str, *, max_history_bytes: int = MAX_HISTORY_BYTES) -> Storage:
     """Open the storage of a URL: `memory:`, `sqlite:PATH` or `etcd://HOST:PORT`. The backend is imported on use.
@@ -24,13 +29,16 @@ async def open_storage(url: str, *, max_history_bytes: int = MAX_HISTORY_BYTES) 
     if separator and scheme == "etcd":
         return await _open_etcd(url, max_history_bytes)
     raise StorageError(
-        f"{url!r} names no storage; use memory:, sqlite:PATH such as sqlite:demo.db, or etcd://HOST:PORT"
+        f"{url_without_password(url)!r} names no storage; use memory:, sqlite:PATH such as sqlite:demo.db, or etcd://HOST:PORT"
     )
 
 
 def url_without_password(url: str) -> str:
-    """The URL of a storage as it may be printed."""
-    return re.sub(r"^(\w+://[^/:]*):[^/]*@", r"\1@", url)
+    """The URL of a storage as it may be printed: without a password, also if the URL is wrong or the password is in
+    the wrong place or not percent-encoded."""
+    if url.startswith("sqlite:"):
+        return url
+    return _UNKNOWN_PARAMETER.sub(r"\1<redacted>", _PASSWORD.sub(r"\1@", url))
 
 
 async def open_served_storage(url: str, *, max_history_bytes: int = MAX_HISTORY_BYTES) -> Storage:
@@ -48,7 +56,7 @@ async def open_served_storage(url: str, *, max_history_bytes: int = MAX_HISTORY_
 
 def _open_memory(url: str, rest: str, max_history_bytes: int) -> Storage:
     if rest:
-        raise StorageError(f"{url!r}: memory: takes no name; every open creates a new storage")
+        raise StorageError(f"{url_without_password(url)!r}: memory: takes no name; every open creates a new storage")
     from .memory import MemoryStorage
 
     return MemoryStorage(max_history_bytes=max_history_bytes)

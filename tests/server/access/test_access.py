@@ -238,6 +238,7 @@ async def test_a_wrong_token_is_unauthorized_and_none_is_anonymous_only_if_that_
         code, status = await ask("", "/api/v1/namespaces")
         assert (code, 'User "system:anonymous"' in status["message"]) == (403, True)
         assert (await ask("", "/apis"))[0] == 403
+        assert (await ask("", "/version"))[0] == 200
 
 
 async def test_no_user_grants_more_than_they_have() -> None:

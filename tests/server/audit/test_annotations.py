@@ -56,6 +56,18 @@ async def send(handler: HTTPHandler, target: str, document: Any) -> None:
     assert answer.status == 201, answer
 
 
+@pytest.mark.parametrize("name", ["token", "access_token", "id-token", "Authorization", "password", "apikey"])
+async def test_credentials_in_a_query_are_not_logged(name: str) -> None:
+    lines: list[bytes] = []
+    async with Registry(cluster_context(MemoryStorage())) as registry:
+        handler = HTTPHandler(registry, "t", Auditor(everything("RequestResponse"), lines.append))
+        for target in (f"{CONFIG_MAPS}?{name}=hidden&limit=1", f"/nope?limit=1&{name}=hidden"):
+            await handler(http.HTTPRequest("GET", target))
+    assert not [line for line in lines if b"hidden" in line]
+    uris = {json.loads(line)["requestURI"] for line in lines}
+    assert uris == {f"{CONFIG_MAPS}?{name}=<redacted>&limit=1", f"/nope?limit=1&{name}=<redacted>"}
+
+
 def hooks(*webhooks: Document) -> Document:
     return {"metadata": {"name": "hooks"}, "webhooks": list(webhooks)}
 

@@ -79,10 +79,31 @@ async def test_a_body_that_is_too_large_is_answered_as_by_kube_apiserver(
             }
 
 
-@pytest.mark.parametrize("target", ["/healthz", "/livez", "/readyz", "/version"])
-async def test_health_and_version_are_for_everybody(target: str) -> None:
+@pytest.mark.parametrize("target", ["/healthz", "/livez", "/readyz"])
+async def test_health_is_for_everybody(target: str) -> None:
     async with opened() as api:
         assert (await ask(HTTPHandler(api.registry, "secret"), target, authorization="")).status == 200
+
+
+PRIVATE = (
+    "/",
+    "/api",
+    "/apis",
+    "/flagz",
+    "/livez/ping",
+    "/metrics",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/statusz",
+    "/version",
+)
+
+
+async def test_nothing_but_health_is_answered_without_credentials() -> None:
+    async with opened() as api:
+        handler = HTTPHandler(api.registry, "secret")
+        statuses = {path: (await ask(handler, path, authorization="")).status for path in PRIVATE}
+        assert statuses == dict.fromkeys(PRIVATE, 401)
 
 
 @pytest.mark.parametrize("method", ["HEAD", "POST"])
@@ -90,7 +111,7 @@ async def test_health_and_version_are_for_everybody(target: str) -> None:
 async def test_other_methods_than_get_need_permission_for_health_and_version(method: str, target: str) -> None:
     async with opened() as api:
         handler = HTTPHandler(api.registry, "secret")
-        assert (await ask(handler, target, method, authorization="")).status == 403
+        assert (await ask(handler, target, method, authorization="")).status == 401
         assert (await ask(handler, target, method)).status == (200 if target == "/healthz" else 405)
 
 
@@ -189,7 +210,7 @@ async def test_the_version_is_answered_without_a_file_descriptor_to_spare() -> N
         try:
             with pytest.raises(OSError, match="Too many open files"):
                 os.open(os.devnull, os.O_RDONLY)
-            answer = await ask(handler, "/version", authorization="")
+            answer = await ask(handler, "/version")
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, limits)
         assert answer.status == 200

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
+import asyncio
 
-from pilotage.errors import ApiError, Gone, TooManyRequests
-from pilotage.rest.request import APIRequest, ListOptions, Verb
+import pytest
+from msgspec.structs import replace
+
+from pilotage.errors import ApiError, Gone, Timeout, TooManyRequests
+from pilotage.rest.request import APIRequest, Deadline, ListOptions, Verb
 from pilotage.rest.response import Page
 from pilotage.server.openapi.schemas import custom_schemas
+from pilotage.server.verbs.read import WAIT_SECONDS
 
 from ..registries import (
     CONFIG_MAPS,
@@ -71,6 +75,24 @@ async def test_a_list_at_a_version_that_is_forgotten_is_expired() -> None:
             await page(api, limit=1, continue_token=first.continue_token)
         rest = await page(api, continue_token=inconsistent.value.status.continue_token)
         assert len(rest.items) == 4
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(
+    ("seconds", "message"), [(1, "did not complete within the allotted"), (5, "Too large resource")]
+)
+async def test_a_read_waits_for_a_version_of_the_future_no_longer_than_its_client(seconds: float, message: str) -> None:
+    async with opened() as api:
+        await fill(api, "a", "")
+        loop = asyncio.get_running_loop()
+        options = ListOptions(resource_version=str(int(await api.version(CONFIG_MAPS)) + 100))
+        for verb, name in ((Verb.GET, "a"), (Verb.LIST, "")):
+            begin = loop.time()
+            request = APIRequest(verb, CONFIG_MAPS, "default", name, options=options)
+            request = replace(request, deadline=Deadline(begin + seconds, allotted=True))
+            with pytest.raises(Timeout, match=message):
+                await (api.registry.list(request) if verb is Verb.LIST else api.registry.call(request))
+            assert loop.time() - begin == min(seconds, WAIT_SECONDS)
 
 
 async def test_a_list_of_custom_resources_has_the_kind_that_their_definition_declares() -> None:

@@ -109,6 +109,21 @@ async def test_initial_events_wait_for_a_version_that_is_near() -> None:
 
 
 @pytest.mark.virtual_time
+async def test_a_watch_from_the_future_gets_no_bookmark_before_its_version_is_reached() -> None:
+    async with opened() as api:
+        version = int(await api.version(CONFIG_MAPS)) + 2
+        options: dict[str, Any] = {"allow_watch_bookmarks": True, "timeout_seconds": 100}
+        async with api.watch(CONFIG_MAPS, resource_version=str(version), **options) as events:
+            first = asyncio.ensure_future(anext(events))
+            await asyncio.sleep(50)
+            assert not first.done()
+            for name in ("one", "two", "three"):
+                await api.create(CONFIG_MAPS, config_map(name), "default")
+            kind, document = await first
+            assert (kind, document["metadata"]["name"]) == ("ADDED", "three")
+
+
+@pytest.mark.virtual_time
 async def test_a_bookmark_follows_the_changes_of_other_kinds() -> None:
     async with opened() as api, api.watch(CONFIG_MAPS, allow_watch_bookmarks=True) as events:
         await end_of_initial_events(events)

@@ -11,7 +11,7 @@ from . import matches
 from .comparison import Case, configuration, webhook
 from .conversions import CONVERSION, LIES
 from .servers import patched
-from .verdicts import MUTATED, VERDICTS
+from .verdicts import MUTATED, REPLACED, VERDICTS
 
 MAPS = "/api/v1/namespaces/<namespace>/configmaps"
 PODS = "/api/v1/namespaces/<namespace>/pods"
@@ -152,4 +152,4 @@ MUTATIONS = Case(
 )
 
 
-CASES = (OBSERVED, SUBRESOURCES, MUTATIONS, CONVERSION, LIES, VERDICTS, MUTATED, *matches.ALL)
+CASES = (OBSERVED, SUBRESOURCES, MUTATIONS, CONVERSION, LIES, VERDICTS, MUTATED, REPLACED, *matches.ALL)

@@ -22,7 +22,7 @@ from pilotage.storage.interface import Put
 from pilotage.storage.memory import MemoryStorage
 from tests.server.registries import CONFIG_MAPS, Api
 
-from .servers import WebhookServer, allowed, raw_server, webhook_server
+from .servers import WebhookServer, allowed, denied, raw_server, webhook_server
 
 GROUP = "admissionregistration.k8s.io"
 KINDS = {
@@ -80,6 +80,7 @@ FAILURES: dict[str, Callable[[], AbstractAsyncContextManager[WebhookServer]]] = 
     "10 MB": lambda: _answering(lambda review: allowed(review) | {"more": "x" * 10_000_000}),
     "wrong kind": lambda: _answering(lambda review: allowed(review) | {"kind": "Other"}),
     "wrong version": lambda: _answering(lambda review: allowed(review) | {"apiVersion": "admission.k8s.io/v2"}),
+    "impossible code": lambda: _answering(lambda review: denied(review, code=1000)),
     "no JSON": lambda: _answering(lambda review: b"hello"),
     "error": lambda: _answering(lambda review: (500, b"oops")),
 }

@@ -6,7 +6,7 @@ import base64
 from typing import Any
 
 from pilotage.meta.documents import Document
-from tests.server.differential import Step, delete, post
+from tests.server.differential import JSON_PATCH, Step, delete, patch, post, put
 
 from .comparison import Case, configuration, webhook
 from .servers import Behaviour, allowed, denied, patched
@@ -47,6 +47,16 @@ REFUSALS: dict[str, Behaviour] = {
     ),
     "denied-success": lambda review: denied(review, code=200, status="Success"),
     "denied-teapot": lambda review: denied(review, code=418, message="teapot"),
+    "denied-600": lambda review: denied(review, code=600),
+    "denied-999": lambda review: denied(review, code=999, message="the largest"),
+    "denied-99": lambda review: denied(review, code=99),
+    "denied-large-code": lambda review: denied(review, code=99999999999),
+    "denied-fraction": lambda review: denied(review, code=403.5),
+    "denied-text-code": lambda review: denied(review, code="403"),
+    "denied-true": lambda review: denied(review, code=True),
+    "denied-number": lambda review: denied(review, code=403, message=7),
+    "denied-late": lambda review: denied(review, code=429, details={"retryAfterSeconds": 99999999999}),
+    "denied-early": lambda review: denied(review, code=429, details={"retryAfterSeconds": -4}),
     "denied-retry": lambda review: denied(review, code=429, message="later", details={"retryAfterSeconds": 3}),
     "denied-warned": lambda review: allowed(review, allowed=False, warnings=["first", "second", "first", ""]),
     "warned": lambda review: allowed(review, warnings=["one", "bad\nline", "ü" * 300]),
@@ -65,6 +75,7 @@ REFUSALS: dict[str, Behaviour] = {
     "unknown-field": lambda review: allowed(review, other=1),
     "validating-patch": lambda review: patched(review, {"op": "remove", "path": "/data"}),
 }
+_OWNERS = {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "1"}] * 2}
 PATCHES: dict[str, Behaviour] = {
     "empty-patch": _raw_patch("[]"),
     "no-patch-type": _raw_patch("[]", None),
@@ -83,16 +94,21 @@ PATCHES: dict[str, Behaviour] = {
     "no-change": _patch({"op": "test", "path": "/kind", "value": "ConfigMap"}),
     "invalid-label": _add("/metadata/labels", {"Bad Key": "x"}),
     "set-uid": _add("/metadata/uid", "11111111-1111-1111-1111-111111111111"),
+    "deleted": _add("/metadata/deletionTimestamp", "2020-01-01T00:00:00Z"),
+    "deleted-soon": _add("/metadata/deletionGracePeriodSeconds", 30),
+    "created": _add("/metadata/creationTimestamp", "2020-01-01T00:00:00Z"),
+    "version": _add("/metadata/resourceVersion", "7"),
+    "generation": _add("/metadata/generation", 7),
     "no-managers": _patch({"op": "remove", "path": "/metadata/managedFields"}),
     "null-labels": _add("/metadata/labels", None),
     "broken-managers": _add("/metadata/managedFields", [{"manager": "m", "operation": "Destroy"}]),
     "binary": _add("/binaryData", {"a": "bm90IGJhc2U2NA=="}),
     "not-binary": _add("/binaryData", {"a": "?"}),
-    "owners": _add(
-        "/metadata/ownerReferences",
-        [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "1"}] * 2,
-    ),
+    "owners": _add("/metadata/ownerReferences", _OWNERS["ownerReferences"]),
 }
+
+UPDATED = ("deleted", "deleted-soon", "created", "version", "generation", "set-uid", "other-name", "other-namespace")
+"""The patches of `PATCHES` that are tried on updates, too."""
 
 VERDICTS = Case(
     "verdicts",
@@ -143,6 +159,34 @@ MUTATED = Case(
         *(
             post(f"ignored: {name}", "/api/v1/namespaces/<namespace>/secrets", {"metadata": {"name": name}})
             for name in ("undecodable-patch", "missing-path", "other-patch-type")
+        ),
+    ],
+)
+REPLACED = Case(
+    "replaced",
+    configurations=[configuration("Mutating", "replaced", webhook("/m", "UPDATE"))],
+    behaviours={"/m": _by_name(PATCHES)},
+    steps=[
+        *(
+            step
+            for name in (*UPDATED, "owners")
+            for step in (
+                post(f"create {name}", MAPS, {"metadata": {"name": name}}),
+                put(f"update {name}", f"{MAPS}/{name}", {"metadata": {"name": name}, "data": {"a": "b"}}),
+                patch(f"patch {name}", f"{MAPS}/{name}", {"data": {"a": "c"}}),
+                patch(f"patch {name} with the same", f"{MAPS}/{name}", {"data": {"a": "c"}}),
+            )
+        ),
+        put("update owners with duplicates", f"{MAPS}/owners", {"metadata": {"name": "owners"} | _OWNERS}),
+        patch("patch owners with duplicates", f"{MAPS}/owners", {"metadata": _OWNERS}),
+        post("create without a webhook", MAPS, {"metadata": {"name": "plain"}}),
+        put("duplicates without a webhook", f"{MAPS}/plain", {"metadata": {"name": "plain"} | _OWNERS}),
+        patch("the same in a patch", f"{MAPS}/plain", {"metadata": _OWNERS}),
+        patch(
+            "the same in a JSON patch",
+            f"{MAPS}/plain",
+            [{"op": "add", "path": "/metadata/ownerReferences", "value": _OWNERS["ownerReferences"]}],
+            JSON_PATCH,
         ),
     ],
 )

@@ -48,7 +48,7 @@ def test_an_address_is_read(url: str, address: EtcdAddress) -> None:
         ("etcd://[::1", "is not .ADDRESS.:PORT"),
         ("etcd://a/b//c", "cannot be the prefix"),
         ("etcd://a?x=1", "unknown parameter 'x'; use one of ca, cert, key"),
-        ("etcd://a?ca", "is not NAME=VALUE"),
+        ("etcd://a?ca", "as NAME=VALUE&NAME=VALUE"),
         ("etcd://a?tls=1", "tls is true or false, not '1'"),
         ("etcd://a?key=k", "needs cert=FILE"),
     ],
@@ -58,11 +58,31 @@ def test_a_wrong_address_is_explained(url: str, complaint: str) -> None:
         parse_address(url)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "etcd:/me:s3cret@h:1",
+        "etcd://me:s3cret@h:99999",
+        "etcd://me:s3/cret@h:1",
+        "etcd://me:s3?cret@h:1",
+        "etcd://me:s3?cret=1@h:1",
+        "etcd://me:1?s3cret@h:1",
+        "etcd://h/p?password=s3cret",
+    ],
+)
+def test_the_error_of_a_wrong_address_has_no_part_of_a_password(url: str) -> None:
+    with pytest.raises(StorageError) as caught:
+        parse_address(url)
+    assert "s3" not in str(caught.value)
+    assert "cret" not in str(caught.value)
+
+
 def test_the_password_can_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PILOTAGE_ETCD_PASSWORD", "hidden")
     address = parse_address("etcd://user@a")
     assert address.password == "hidden"
     assert "hidden" not in str(address)
+    assert "hidden" not in repr(address)
 
 
 def test_a_missing_certificate_is_named() -> None:

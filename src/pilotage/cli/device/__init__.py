@@ -194,8 +194,9 @@ def run_serve(options: argparse.Namespace) -> int:
 
     from pilotage.cli.device.options import server_options
     from pilotage.cli.device.server import serve
+    from pilotage.cli.exhaustion import guarded
 
-    asyncio.run(serve(server_options(options), log_level=options.log_level))
+    asyncio.run(guarded(serve(server_options(options), log_level=options.log_level)))
     return 0
 
 

@@ -53,11 +53,12 @@ def _execute(place: CommandBackend, command: Command, options: argparse.Namespac
             return code
         import asyncio
 
+        from pilotage.cli.exhaustion import guarded
         from pilotage.cli.signals.deadline import ExitDeadline
 
         _check_no_loop()
         with ExitDeadline(INTERRUPTED) as deadline, without_storage_log():
-            return asyncio.run(place.perform(command, options, deadline))
+            return asyncio.run(guarded(place.perform(command, options, deadline)))
     except KeyboardInterrupt:
         from pilotage.cli.kit.exits import print_error
         from pilotage.cli.kit.printers.written import is_dry_run, only_reads

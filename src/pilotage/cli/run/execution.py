@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable
 
 from pilotage.cli.errors import FAILED, INTERRUPTED, NOT_RECONCILED, CommandError, Interrupted, NotReconciled
+from pilotage.cli.exhaustion import OUT_OF_MEMORY, guarded, is_exhaustion
 from pilotage.cli.program.modules import user_places
 from pilotage.cli.program.target import Target
 from pilotage.cli.run.arguments import Flags
@@ -99,7 +100,7 @@ def _process() -> dict[str, int]:
 
 async def _exit_code(program: Program, command: str) -> int:
     try:
-        await program.run()
+        await guarded(program.run())
     except Interrupted:
         return INTERRUPTED
     except Exception as error:
@@ -114,7 +115,7 @@ def _explained(error: Exception, name: str) -> Exception:
     """An error of the program while it runs, in one line with the place in its files."""
     if isinstance(error, ExceptionGroup):
         return _explained(error.exceptions[0], name)
-    if isinstance(error, PilotageError):
+    if isinstance(error, PilotageError) or is_exhaustion(error):
         return error
     places = user_places(error)
     explained = CommandError(f"{name} failed: {type(error).__name__}: {error}" + (f" ({places[-1]})" if places else ""))
@@ -124,6 +125,8 @@ def _explained(error: Exception, name: str) -> Exception:
 
 def report(error: Exception, flags: Flags, terminal: Terminal, command: str) -> None:
     """One line for the error; in JSON, if the log is; and its traceback, if that was asked for."""
+    if is_exhaustion(error):
+        error = CommandError(OUT_OF_MEMORY)
     detailed = flags.traceback or levels.parsed(flags.log_level) < logging.INFO
     if flags.log_format == "json":
         exception = {"exception": "".join(traceback.format_exception(error))} if detailed else {}

@@ -30,7 +30,8 @@ def run(options: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM and return the exit code."""
     import asyncio
 
+    from pilotage.cli.exhaustion import guarded
     from pilotage.cli.serve.server import serve
 
-    asyncio.run(serve(options_of(ServeOptions, options)))
+    asyncio.run(guarded(serve(options_of(ServeOptions, options))))
     return 0

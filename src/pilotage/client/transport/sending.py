@@ -223,8 +223,10 @@ def proxy_of(url: str) -> Proxy:
     try:
         parts = urlsplit(url)
         port = parts.port or _PORTS["http"]
-    except ValueError as error:
-        raise InvalidDefinition(f"{shown!r} is not the URL of a proxy: {error}") from None
+    except ValueError:
+        # The reason may have a part of the password.
+        why = "its port must be a number; write /, ? and @ in a user or a password as %2F, %3F and %40"
+        raise InvalidDefinition(f"{shown!r} is not the URL of a proxy: {why}") from None
     if parts.scheme != "http" or not parts.hostname:
         raise InvalidDefinition(
             f"the proxy {shown!r} is not supported: use http://host:port (TLS to the API server "

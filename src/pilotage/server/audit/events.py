@@ -77,7 +77,7 @@ class Audit:
         yield "level", LEVEL_NAMES[self.level]
         yield "auditID", self.audit_id
         yield "stage", stage
-        yield "requestURI", self.incoming.target
+        yield "requestURI", http.target_without_secrets(self.incoming.target)
         yield "verb", self.attributes.verb
         yield "user", user_info(self.attributes.user)
         if self.impersonated is not None:

@@ -46,8 +46,8 @@ from pilotage.tasks import loop_time
 from pilotage.telemetry.logs import logger
 from pilotage.version import installed_version
 
-OPEN = ("/healthz", "/livez", "/readyz", "/version")
-"""Paths that need no authentication for GET."""
+OPEN = ("/healthz", "/livez", "/readyz")
+"""Paths that need no authentication for GET: probes have no credentials."""
 _NO_SNIFFING = ("x-content-type-options", "nosniff")
 _TEXT = (("content-type", "text/plain; charset=utf-8"), _NO_SNIFFING)
 _NO_CACHE = ("cache-control", "no-cache, private")
@@ -190,8 +190,7 @@ class HTTPHandler:
         self, incoming: http.HTTPRequest, attributes: AccessAttributes, route: str
     ) -> http.HTTPResponse:
         """The answer to a request for a path that names no resource. Whether it exists is for those who may read it."""
-        if route not in OPEN or incoming.method != "GET":
-            await self._authorizer.check(attributes)
+        await self._authorizer.check(attributes)
         answer = await self._documents.find(route, incoming)
         if answer is None:
             raise routes.no_path(route)
@@ -249,7 +248,7 @@ class HTTPHandler:
 
     async def _attributes(self, incoming: http.HTTPRequest, route: str) -> AccessAttributes:
         """What a request does, and for which user. Raises Unauthorized and Forbidden."""
-        if route in OPEN and not self._authenticator.has_token(incoming.headers):
+        if route in OPEN and incoming.method == "GET" and not self._authenticator.has_token(incoming.headers):
             return requests.attributes_of_path(incoming, ANONYMOUS)
         user = await self._authenticator.user_of(incoming.headers, incoming.peer)
         attributes = requests.attributes_of_path(incoming, user)

@@ -66,8 +66,8 @@ def custom_schemas(info: ResourceInfo, *, v2: bool = False) -> dict[str, bytes]:
         schema = _embedding(_reduced(schema), v2=True) if v2 else _embedding(_expressed(schema))
         schema["properties"] = schema.get("properties", {}) | _object_fields()
     schema["x-kubernetes-group-version-kind"] = [gvk_document(gvk)]
-    if info.strategy.selectable_fields:
-        schema["x-kubernetes-selectable-fields"] = [{"fieldPath": path} for path in info.strategy.selectable_fields]
+    selectable = [{"fieldPath": path} for path in info.strategy.selectable_fields]
+    by_field = {"x-kubernetes-selectable-fields": selectable} if selectable else {}
     kind = info.list_kind
     items = {
         "type": "array",
@@ -81,7 +81,7 @@ def custom_schemas(info: ResourceInfo, *, v2: bool = False) -> dict[str, bytes]:
         "properties": type_fields() | {"items": items, "metadata": _metadata(_TYPICAL_LIST, "ListMeta")},
         "x-kubernetes-group-version-kind": [gvk_document(gvk) | {"kind": kind}],
     }
-    return {name: _encode(schema), list_component_name(info): _encode(listing)}
+    return {name: _encode(schema | by_field), list_component_name(info): _encode(listing | by_field)}
 
 
 def type_fields() -> Document:

@@ -88,6 +88,8 @@ class StoredReader:
         gvr = request.resource
         if request.subresource or request.user.name or bool(request.name) != (request.verb is Verb.GET):
             raise NeedsServer
+        if not self._has_reached(request.options.resource_version):
+            raise NeedsServer  # which can wait for it
         entry = await self._context.storage.get(f"{self._context.prefix}{DEFINITIONS}{gvr.resource}.{gvr.group}")
         if entry is None:
             raise NeedsServer
@@ -98,6 +100,11 @@ class StoredReader:
         if info.gvr != gvr or not in_scope:
             raise NeedsServer
         return info
+
+    def _has_reached(self, version: str) -> bool:
+        if not version:
+            return True
+        return version.isdecimal() and len(version) < 20 and int(version) <= self._context.storage.revision
 
 
 def plain_resource(definition: Document, key: str, revision: int) -> ResourceInfo:

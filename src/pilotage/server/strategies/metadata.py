@@ -25,6 +25,7 @@ _KEPT_IF_ABSENT = ("uid", "deletionGracePeriodSeconds")
 _SET_BY_WRITES = {"generation": 0, "managedFields": ()}
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 UNQUALIFIED = "name is neither a standard finalizer name nor is it fully qualified"
+AFTER_ADMISSION = " after mutating admission happens"
 DUPLICATE_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries{}; API server dedups owner references in 1.20+, "
     "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "

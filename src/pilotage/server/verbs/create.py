@@ -103,7 +103,7 @@ class Creator:
         metadata = document["metadata"]
         if attributes.reinvocation.wanted:  # a webhook has changed the object
             set_namespace(info, request, metadata)
-            warnings += meta.deduplicate_owners(metadata, " after mutating admission happens")
+            warnings += meta.deduplicate_owners(metadata, meta.AFTER_ADMISSION)
         info.strategy.set_requester(document, request.user)
         size, uid = _size(info, request), context.uid()
         if metadata.get("name") or not metadata.get("generateName"):

@@ -34,15 +34,14 @@ def set_namespace(info: ResourceInfo, request: APIRequest, metadata: Document) -
 
 
 def check_identity(info: ResourceInfo, request: APIRequest, document: Document) -> None:
-    """The name and the namespace in a body must be those of the path."""
+    """The name and the namespace in a body must be those of the path; without a namespace, it gets that of the path."""
     metadata = document["metadata"]
     name = metadata.get("name", "")
     if name != request.name:
         if not name:
             raise no_name(request.name)
         raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({request.name})")
-    if info.namespaced and metadata.get("namespace", request.namespace) != request.namespace:
-        raise BadRequest(_OTHER_NAMESPACE)
+    set_namespace(info, request, metadata)
 
 
 def no_name(name: str) -> BadRequest:

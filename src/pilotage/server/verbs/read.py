@@ -22,9 +22,9 @@ from pilotage.errors import (
 from pilotage.meta.causes import forbidden, invalid_error, not_supported
 from pilotage.meta.kinds import GroupKind
 from pilotage.meta.values import Value
-from pilotage.rest.request import APIRequest, Form, ListOptions
+from pilotage.rest.request import APIRequest, Deadline, Form, ListOptions
 from pilotage.rest.response import Page, Response
-from pilotage.server import records
+from pilotage.server import deadlines, records
 from pilotage.server.verbs import tokens
 from pilotage.server.verbs.identity import version_number
 from pilotage.server.verbs.selection import Selection
@@ -65,7 +65,7 @@ class ObjectReader(Value, frozen=True):
     async def get(self, info: ResourceInfo, request: APIRequest) -> Response:
         version = request.options.resource_version
         if version and version != "0":
-            await self.reached(version_number(version))
+            await self.reached(version_number(version), request.deadline)
         entry = await self.context.entry(info, request)
         if info.conversion is not None:
             entry = (await self.context.converter.entries([entry], info))[0]
@@ -83,7 +83,7 @@ class ObjectReader(Value, frozen=True):
         selection = Selection.of(info, options, check_list_options)
         prefix = self.context.prefix + info.prefix(request.namespace)
         single = bool(selection.name) and (bool(request.namespace) or not info.namespaced)
-        start, revision = await self._position(options, prefix, single=single)
+        start, revision = await self._position(request, prefix, single=single)
         limit = 0 if options.resource_version == "0" else options.limit
         try:
             page = await self._page(selection, prefix, start, limit, revision)
@@ -111,8 +111,9 @@ class ObjectReader(Value, frozen=True):
             list_kind=info.list_kind,
         )
 
-    async def _position(self, options: ListOptions, prefix: str, *, single: bool) -> tuple[str, int]:
+    async def _position(self, request: APIRequest, prefix: str, *, single: bool) -> tuple[str, int]:
         """The first key and the revision (0: now) of a list. A list of a `single` object has no pages."""
+        options = request.options
         if options.continue_token:
             token = tokens.read(options.continue_token)
             if options.resource_version not in ("", "0"):
@@ -124,7 +125,7 @@ class ObjectReader(Value, frozen=True):
         number = version_number_or_bad(version)
         if match == "Exact" or (not match and options.limit and not single):
             return "", number
-        await self.reached(number)
+        await self.reached(number, request.deadline)
         return "", 0
 
     async def _page(self, selection: Selection, prefix: str, start: str, limit: int, revision: int) -> _Selected:
@@ -150,19 +151,23 @@ class ObjectReader(Value, frozen=True):
             if not start:
                 return _Selected(revision, chosen, "", 0)
 
-    async def reached(self, revision: int) -> None:
-        """Wait, a little, until the storage has reached a revision. Raises Timeout."""
+    async def reached(self, revision: int, deadline: Deadline | None = None) -> None:
+        """Wait, a little and not beyond a deadline, until the storage has reached a revision. Raises Timeout."""
         storage = self.context.storage
         if revision <= storage.revision:
             return
         import asyncio  # a read that need not wait does not load it
 
+        end = asyncio.get_running_loop().time() + WAIT_SECONDS
+        first = deadline if deadline is not None and deadline.time < end else None
         try:
-            async with asyncio.timeout(WAIT_SECONDS):
+            async with asyncio.timeout_at(first.time if first is not None else end):
                 async for _ in storage.watch("", since=storage.revision):
                     if storage.revision >= revision:
                         return
         except TimeoutError:
+            if first is not None:
+                raise deadlines.exceeded(first) from None
             raise too_large(revision, storage.revision) from None
 
 

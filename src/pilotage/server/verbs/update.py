@@ -20,9 +20,10 @@ from pilotage.server.offload import offload
 from pilotage.server.ownership.track import only_times_differ, track_update
 from pilotage.server.privileges import privilege_causes
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.strategies import metadata as meta
 from pilotage.server.verbs import patch as patching
 from pilotage.server.verbs.create import Creator
-from pilotage.server.verbs.identity import check_identity, check_uid, check_version
+from pilotage.server.verbs.identity import check_identity, check_uid, check_version, set_namespace
 from pilotage.server.verbs.read import shaped
 from pilotage.server.writes import steps, store
 from pilotage.server.writes.deletion import finished
@@ -64,7 +65,7 @@ class Updater:
             document, warnings = decoded.pop() if decoded else _decode(info, request)
             check_uid(info, request, document, old)
             check_version(info, document, old, request.name)
-            return document, warnings
+            return document, warnings + meta.deduplicate_owners(document["metadata"])
 
         return await self.change(info, request, next_state)
 
@@ -149,8 +150,9 @@ class Updater:
                     await admission.mutate(attributes)
                     admission = self.context.admission_of(info)  # a quota may have been created meanwhile
                     mutated = attributes.reinvocation.wanted
-                    if view is not None and mutated and attributes.new is not None:
-                        wanted = view.write(wanted, attributes.new)
+                    if mutated:
+                        wanted = _mutated(info, attributes, wanted, view)
+                warnings += meta.deduplicate_owners(wanted["metadata"], meta.AFTER_ADMISSION)
                 document, unchanged, prepared = await offload(size, _prepare, info, request, entry, wanted, old)
                 label, causes = info.strategy.privileges(document, old)
                 if causes and (causes := await privilege_causes(self.context, document, label, causes)):
@@ -188,6 +190,17 @@ def _attributes(
         view.show_managers(seen, new, tracked)
         view.show_managers(before, old, "")
     return Attributes(Operation.UPDATE, request, seen, before, warnings, info, view.info)
+
+
+def _mutated(info: ResourceInfo, attributes: Attributes, wanted: Document, view: View | None) -> Document:
+    """The next state of an object that admission has changed, in place or in its view. Raises Conflict and BadRequest
+    for another version and namespace than those of the request, as if the client had sent them."""
+    if view is not None:
+        return view.write(wanted, attributes.new) if attributes.new is not None else wanted
+    set_namespace(info, attributes.request, wanted["metadata"])
+    assert attributes.old is not None, "an update has an old object"
+    check_version(info, wanted, attributes.old, attributes.request.name)
+    return wanted
 
 
 def _decode(info: ResourceInfo, request: APIRequest) -> tuple[Document, list[str]]:
@@ -240,7 +253,7 @@ def _prepare(
         document["metadata"].pop("selfLink", None)  # it is not stored
     tolerated: list[Cause] = []
     if causes := steps.validate_update(info, request, document, old, tolerated):
-        raise info.invalid(request.name, causes)
+        raise info.invalid(document["metadata"].get("name", ""), causes)
     warnings += [f"{cause.field}: {cause.message}" for cause in tolerated]
     return document, _unchanged(info, document, old, entry), warnings
 

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated
 
 import msgspec
 
 from pilotage.errors import ApiError, Status, from_status
 from pilotage.meta.documents import Document
-from pilotage.meta.text.jsontext import WRONG_TYPE
+from pilotage.meta.paths import value_at
 
 GROUP = "admission.k8s.io"
 KIND = "AdmissionReview"
 JSON_PATCH = "JSONPatch"
-_GO_TYPES = {"bool": "bool", "str": "string", "array": "[]string", "object": "map[string]string"}
+_GO_TYPES = {"bool": "bool", "str": "string", "array": "[]string", "object": "map[string]string", "int": "int32"}
+_GO_STRUCTS = (
+    ("response.status.details.causes.", "StatusCause"),
+    ("response.status.details.", "StatusDetails"),
+    ("response.status.", "Status"),
+)
+_WRONG_VALUE = re.compile(r"Expected `([^`]+)`(?:, got `([^`]+)`| [<>]= -?\d+)(?: - at `\$([^`]*)`)?")
+"""As jsontext.WRONG_TYPE, and a number out of range."""
+_MAX_CODE = 999
+"""The largest code that the status line of an HTTP response can have."""
 _JSON_TYPES = {"str": "string", "int": "number", "float": "number", "bool": "bool"}
 
 
@@ -37,10 +47,38 @@ class WebhookDecision:
     """For the audit log."""
 
 
+_Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
+
+
+class _Cause(msgspec.Struct):
+    reason: str | None = None
+    message: str | None = None
+    field: str | None = None
+
+
+class _Details(msgspec.Struct, rename="camel"):
+    name: str | None = None
+    group: str | None = None
+    kind: str | None = None
+    uid: str | None = None
+    causes: list[_Cause] | None = None
+    retry_after_seconds: _Int32 | None = None
+
+
+class _Status(msgspec.Struct):
+    """The types of a Status. Its fields are read by `Status.from_document`."""
+
+    status: str | None = None
+    message: str | None = None
+    reason: str | None = None
+    details: _Details | None = None
+    code: _Int32 | None = None
+
+
 class _Response(msgspec.Struct, rename="camel"):
     uid: str | None = None
     allowed: bool | None = None
-    status: dict[str, Any] | None = None
+    status: _Status | None = None
     patch: str | None = None
     patch_type: str | None = None
     warnings: list[str] | None = None
@@ -67,7 +105,7 @@ def read_types(answer: Document) -> None:
     try:
         msgspec.convert(answer, _Review)
     except msgspec.ValidationError as error:
-        raise ReviewError(_go_message(str(error))) from None
+        raise ReviewError(_go_message(str(error), answer)) from None
 
 
 def verdict(answer: Document, version: str, uid: str, *, mutating: bool) -> WebhookDecision:
@@ -81,12 +119,21 @@ def verdict(answer: Document, version: str, uid: str, *, mutating: bool) -> Webh
     patch = _patch(response, mutating=mutating, strict=strict)
     return WebhookDecision(
         allowed=bool(response.allowed),
-        status=response.status,
+        status=_status(answer),
         patch=patch,
         patch_type=(response.patch_type or JSON_PATCH) if patch else "",
         warnings=tuple(response.warnings or ()),
         annotations=tuple((response.audit_annotations or {}).items()),
     )
+
+
+def _status(answer: Document) -> Document | None:
+    """The Status of an answer. Raises ReviewError if an HTTP response cannot have its code."""
+    status: Document | None = answer["response"].get("status")
+    code = (status or {}).get("code") or 0
+    if code > _MAX_CODE:
+        raise ReviewError(f"response.status.code is {code}, and the code of an HTTP response is at most {_MAX_CODE}")
+    return status
 
 
 def _check_identity(answer: Document, response: _Response, uid: str) -> None:
@@ -126,17 +173,19 @@ def rejection(name: str, status: Document | None) -> ApiError:
         message = f"{prefix}: {given.get('message') or given['reason']}"
     else:
         message = f"{prefix} without explanation"
-    code = given.get("code")
-    given["code"] = code if isinstance(code, int) and code >= 400 else 400
+    given["code"] = max(given.get("code") or 0, 400)
     return from_status(Status.from_document(given | {"message": message}))
 
 
-def _go_message(message: str) -> str:
-    found = WRONG_TYPE.fullmatch(message)
+def _go_message(message: str, answer: Document) -> str:
+    found = _WRONG_VALUE.fullmatch(message)
     if found is None:
         return f"json: {message}"
     wanted, got, path = found.groups()
     where = (path or "").lstrip(".").replace("[...]", "")
     go_type = _GO_TYPES.get(wanted.split(" | ")[0], wanted)
-    target = f"Go struct field AdmissionResponse.{where} of type {go_type}"
-    return f"json: cannot unmarshal {_JSON_TYPES.get(got, got)} into {target}"
+    shown = _JSON_TYPES.get(got, got) or "number"
+    if go_type == "int32" and shown == "number":
+        shown = f"{shown} {value_at(answer, where.split('.'))}"
+    struct = next((name for place, name in _GO_STRUCTS if where.startswith(place)), "AdmissionResponse")
+    return f"json: cannot unmarshal {shown} into Go struct field {struct}.{where} of type {go_type}"

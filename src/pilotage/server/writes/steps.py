@@ -94,7 +94,7 @@ def prepare_update(
         warnings = strategy.warnings(document, old) if request.subresource == "scale" else []
     else:
         strategy.prepare_for_update(document, old)
-        warnings = meta.deduplicate_owners(metadata) + strategy.warnings(document, old)
+        warnings = strategy.warnings(document, old)
     if document["metadata"] is not metadata:  # what a subresource writes is tracked, too
         document["metadata"] = dict(document["metadata"])
         copy_field(document["metadata"], metadata, "managedFields")

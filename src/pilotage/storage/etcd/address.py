@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import ssl as tls
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote
 
 from pilotage.errors import StorageError
@@ -31,7 +31,7 @@ class EtcdAddress:
     endpoints: tuple[Address, ...]
     prefix: str = PREFIX
     user: str = ""
-    password: str = ""
+    password: str = field(default="", repr=False)
     secure: bool = False
     ca: str = ""
     cert: str = ""
@@ -59,15 +59,16 @@ class EtcdAddress:
 def parse_address(url: str) -> EtcdAddress:
     """Raises StorageError, which names the part that is wrong."""
     if not url.startswith(SCHEME):
-        raise StorageError(f"{url!r}: write {SCHEME}HOST:PORT, {_EXAMPLE}")
+        raise StorageError(f"{url_without_password(url)!r}: write {SCHEME}HOST:PORT, {_EXAMPLE}")
     rest, _, query = url.removeprefix(SCHEME).partition("?")
     authority, slash, path = rest.partition("/")
     login, _, hosts = authority.rpartition("@")
     user, colon, password = login.partition(":")
     url = url_without_password(url)  # from here on, it is for errors
+    endpoints = tuple(_endpoint(url, host) for host in hosts.split(","))
     values = _parameters(url, query)
     return EtcdAddress(
-        endpoints=tuple(_endpoint(url, host) for host in hosts.split(",")),
+        endpoints=endpoints,
         prefix=_prefix(url, unquote(path)) if slash else PREFIX,
         user=unquote(user),
         password=unquote(password) if colon else os.environ.get(PASSWORD_VARIABLE, ""),
@@ -84,13 +85,19 @@ def _endpoint(url: str, text: str) -> Address:
     if text.startswith("["):
         host, bracket, rest = text[1:].partition("]")
         if not bracket or (rest and not rest.startswith(":")):
-            raise StorageError(f"{url!r}: {text!r} is not [ADDRESS]:PORT")
+            raise _bad_endpoint(url, text, "[ADDRESS]:PORT")
         port = rest[1:] or port
     elif ":" in text:
         host, _, port = text.rpartition(":")
     if not host or not port.isascii() or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise StorageError(f"{url!r}: {text!r} is not HOST:PORT, {_EXAMPLE}")
+        raise _bad_endpoint(url, text, f"HOST:PORT, {_EXAMPLE}")
     return Address(host, int(port))
+
+
+def _bad_endpoint(url: str, text: str, form: str) -> StorageError:
+    if text not in url:  # a part of the password, which is not in `url`
+        return StorageError(f"{url!r}: write /, ? and @ in a user or a password as %2F, %3F and %40")
+    return StorageError(f"{url!r}: {text!r} is not {form}")
 
 
 def _prefix(url: str, path: str) -> str:
@@ -105,7 +112,7 @@ def _parameters(url: str, query: str) -> dict[str, str]:
     try:
         values = dict(parse_qsl(query, strict_parsing=True)) if query else {}
     except ValueError as error:
-        raise StorageError(f"{url!r}: {query!r} is not NAME=VALUE&NAME=VALUE") from error
+        raise StorageError(f"{url!r}: write the parameters after ? as NAME=VALUE&NAME=VALUE") from error
     if unknown := [name for name in values if name not in _PARAMETERS]:
         raise StorageError(f"{url!r}: unknown parameter {unknown[0]!r}; use one of {', '.join(_PARAMETERS)}")
     if values.get("tls", "true") not in ("true", "false"):

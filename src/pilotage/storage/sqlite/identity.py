@@ -1,7 +1,8 @@
 """Whether the files of an open SQLite storage are still those that were opened.
 
 SQLite continues to write to a file that was removed, and the data is lost when the process ends. Where `-shm` was
-removed, a process that opens the storage afterwards does not see the others' commits, and overwrites them.
+removed, a process that opens the storage afterwards does not see the others' commits, and overwrites them. SQLite
+maps `-shm` into memory: where it is shorter than it was, the next access ends the process with SIGBUS.
 """
 
 from __future__ import annotations
@@ -10,39 +11,61 @@ import os
 
 from pilotage.errors import StorageBroken
 
-_NOTHING = (0, 0)
+_NOTHING = (0, 0, 0)
 
 
 class OpenFiles:
-    """The database, its `-wal` and `-shm`, and the lock file, by device and inode."""
+    """The database, its `-wal` and `-shm`, and the lock file, by device and inode; and the size of `-shm`."""
 
     def __init__(self, database: str, lock: str) -> None:
         self._paths = (database, f"{database}-wal", f"{database}-shm", lock)
         self._identities: tuple[tuple[int, int], ...] = ()
+        self._shared, self._size = f"{database}-shm", 0
 
     def remember(self) -> None:
         """Remember the current files. SQLite must have read the database before, which creates two of them."""
-        self._identities = tuple(map(_identity, self._paths))
+        self._identities = tuple(_identity(path)[:2] for path in self._paths)
+        self._size = _identity(self._shared)[2]
+
+    def check(self) -> None:
+        """Raise StorageBroken if one was removed, replaced or cut."""
+        if path := self._replaced():
+            raise _broken(f"{path} was removed or replaced")
+        self.check_shared()
+
+    def check_shared(self) -> None:
+        """Raise StorageBroken if `-shm` was cut: a read of it would end the process, too."""
+        if path := self._cut():
+            raise _broken(f"{path} was cut")
 
     def missing(self) -> str:
-        """The path of a file that was removed or replaced; empty if there is none."""
+        """The path of a file that was removed, replaced or cut; empty if there is none."""
+        return self._replaced() or self._cut()
+
+    def _replaced(self) -> str:
         for path, identity in zip(self._paths, self._identities, strict=False):
-            if _identity(path) != identity:
+            if _identity(path)[:2] != identity:
                 return path
         return ""
 
-    def check(self) -> None:
-        """Raise StorageBroken if one was removed or replaced."""
-        if path := self.missing():
-            raise StorageBroken(
-                f"{path} was removed or replaced while the storage was open. Nothing more is written, because it would"
-                " be lost: put the file back, if you can, and start every process that uses the storage again"
-            )
+    def _cut(self) -> str:
+        *identity, size = _identity(self._shared)
+        if size < self._size and any(identity):  # one that was removed stays as it is for those who have it open
+            return self._shared
+        self._size = max(size, self._size)
+        return ""
 
 
-def _identity(path: str) -> tuple[int, int]:
+def _broken(what: str) -> StorageBroken:
+    return StorageBroken(
+        f"{what} while the storage was open. Nothing more is written, because it would be lost: put the file back, if "
+        "you can, and start every process that uses the storage again"
+    )
+
+
+def _identity(path: str) -> tuple[int, int, int]:
     try:
         found = os.stat(path)
     except OSError:
         return _NOTHING
-    return (found.st_dev, found.st_ino)
+    return (found.st_dev, found.st_ino, found.st_size)

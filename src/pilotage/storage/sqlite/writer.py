@@ -117,9 +117,10 @@ class SQLiteWriter:
         stopping = False
         self._bound_history()
         while not stopping:
-            jobs = self._take()
-            stopping = None in jobs
+            jobs: list[Job] = []
             try:
+                self._take(jobs)
+                stopping = None in jobs
                 self.serve(jobs)
             except Exception as error:  # a bug in this module must not leave a caller waiting without end
                 self._refusal = self._refusal or StorageBroken(
@@ -128,9 +129,8 @@ class SQLiteWriter:
                 self._send([(job.future, _copy(self._refusal)) for job in jobs if job and job.future])
         self.close()
 
-    def _take(self) -> list[Job]:
-        """All waiting jobs. Blocks for the first one, unless there is garbage to remove meanwhile."""
-        jobs: list[Job] = []
+    def _take(self, jobs: list[Job]) -> None:
+        """Add all waiting jobs. Blocks for the first one, unless there is garbage to remove meanwhile."""
         size = 0
         try:
             # Nothing is taken after the None of `stop`: `_run` ends with these jobs.
@@ -140,7 +140,6 @@ class SQLiteWriter:
                 size += sum(job.size for job in handed if isinstance(job, CommitJob))
         except queue.Empty:
             pass
-        return jobs
 
     def serve(self, jobs: Sequence[Job]) -> None:
         """Do these jobs; their outcomes are delivered."""
@@ -277,6 +276,7 @@ class SQLiteWriter:
     def _refresh(self, jobs: Sequence[RefreshJob]) -> None:
         error: StorageError | None = None
         try:
+            self._files.check_shared()
             with self._log.transaction(write=False):
                 self._catch_up()
             # All committed rows are read, and still one is missing: it was announced and may never have been committed.
