@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from pilotage.cluster.chains import CHAIN, note_write
 from pilotage.cluster.refusals import Refusals
 from pilotage.errors import Forbidden
 from pilotage.meta.kinds import GroupResource, GroupVersionResource
@@ -69,13 +70,13 @@ class WriteTracker:
         """Record the response to a write. A dry run does not count."""
         if request.write.dry_run or request.delete.dry_run:
             return
-        if not self._observers and (head := _VERSION.match(data)) is not None:
+        if not self._observers and CHAIN.get() is None and (head := _VERSION.match(data)) is not None:
             key = request.resource.group, request.resource.resource
             if not self._subscribers.get(key):
                 reached = int(head[1])
                 if reached > self._highest.get(key, 0):
                     self._highest[key] = reached
-                return  # the rest is only for subscribers and observers
+                return  # the rest is only for subscribers, observers and chains
         try:
             answer = _ANSWER.decode(data)
         except msgspec.DecodeError:
@@ -102,6 +103,7 @@ class WriteTracker:
         key = GroupResource(resource.group, resource.resource)
         if write.version > self._highest.get(key, 0):
             self._highest[key] = write.version
+        note_write(key, write)
         for subscriber in self._subscribers.get(key, ()):
             subscriber(write)
         for observer in self._observers:

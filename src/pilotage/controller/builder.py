@@ -13,6 +13,7 @@ from pilotage.cache.errors import NotCached
 from pilotage.controller.controller import Controller, ManagerSettings
 from pilotage.controller.debounce import Debouncer
 from pilotage.controller.gate import Gate
+from pilotage.controller.hotloops import OnHotLoop
 from pilotage.controller.handlers import Handler, enqueue_request_for_object, enqueue_request_for_owner
 from pilotage.controller.options import ControllerOptions
 from pilotage.controller.predicates import Predicate, check_predicates
@@ -182,6 +183,7 @@ class ControllerBuilder(Generic[Q_co]):
                 self._gate(),
                 manager.beginning,
                 manager.options.on_reconcile_failure,
+                self._on_hot_loop(name),
             ),
         )
         for source in sources:
@@ -208,13 +210,27 @@ class ControllerBuilder(Generic[Q_co]):
         shards, cache, kind = self._manager.shards, self._manager.cache, self._for
 
         def exists(request: Request) -> bool:
-            informer = cache.informer(kind) if kind is not None else None
-            try:
-                return informer is None or informer.find(request.name, namespace=request.namespace) is not None
-            except NotCached:
-                return False  # its namespace was removed from the cache
+            return kind is None or cache.informer(kind) is None or self._cached(request) is not None
 
         return Gate(shards, exists) if shards is not None else None
+
+    def _on_hot_loop(self, name: str) -> OnHotLoop:
+        """Records an event about the object of a request that triggers itself, where it is cached."""
+
+        def record(request: Request, sentence: str) -> None:
+            if (found := self._cached(request)) is not None:
+                recorder = self._manager.cluster.event_recorder_for(name)
+                recorder.event(found, "Warning", "HotLoop", sentence)
+
+        return record
+
+    def _cached(self, request: Request) -> Any:
+        """The object of a request, as the cache has it."""
+        informer = self._manager.cache.informer(self._for) if self._for is not None else None
+        try:
+            return informer.find(request.name, namespace=request.namespace) if informer is not None else None
+        except NotCached:
+            return None  # its namespace was removed from the cache
 
     def _watch(
         self,

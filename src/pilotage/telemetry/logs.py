@@ -46,6 +46,12 @@ class Logger:
     def name(self) -> str:
         return self._logger.name
 
+    @property
+    def shows_debug(self) -> bool:
+        """Whether `debug` shows anything: the test before work that is only for the log. It costs a dictionary access,
+        because the standard library computes it once for each change of levels."""
+        return self._logger.isEnabledFor(logging.DEBUG)
+
     def bind(self, /, **fields: object) -> Logger:
         """A logger whose events all have these fields."""
         return Logger(self._logger, {**self._fields, **fields})

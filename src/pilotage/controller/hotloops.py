@@ -1,0 +1,92 @@
+"""Finds requests that trigger themselves: reconciled many times in a row, each time because of the write before.
+
+Nothing is found under load: a reconcile with another cause (another program, a timer, a user) begins a new chain, and
+one that writes nothing ends it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+
+from pilotage.cluster.chains import WriteChain
+from pilotage.controller.request import Request
+from pilotage.manager.runs.idleness import self_triggered
+from pilotage.meta.bounds.recent import Recent
+from pilotage.telemetry.logs import Logger
+from pilotage.telemetry.metrics import REGISTRY
+
+IN_A_ROW = 200
+"""Reconciles in a row that are a hot loop; a reconciler that converges in steps takes fewer."""
+
+REPORT_SECONDS = 300.0
+"""How long a hot loop goes on until it is reported again."""
+
+_CURRENT_SECONDS = 60.0
+"""Seconds after its last reconcile for which the metric counts a hot loop."""
+_REMEMBERED = 1000
+
+OnHotLoop = Callable[[Request, str], None]
+"""Called with the request of a hot loop and a sentence about it."""
+
+_GAUGE = REGISTRY.gauge(
+    "pilotage_hot_loops",
+    "Objects that are reconciled again and again because of the writes of their own reconciles.",
+    ("controller",),
+)
+
+
+class _Run(msgspec.Struct, gc=False):
+    """Reconciles of one request in a row."""
+
+    length: int
+    """Of the chain of the last one."""
+    reconciles: int = 1
+    last: float = 0.0
+    reported: float | None = None
+
+
+class HotLoops:
+    """The hot loops of one controller."""
+
+    def __init__(self, controller: str, log: Logger, on_found: OnHotLoop | None = None) -> None:
+        self._log = log
+        self._on_found = on_found
+        self._runs: Recent[Request, _Run] = Recent(_REMEMBERED)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        _GAUGE.labels(controller).set_function(self._count)
+
+    def record(self, request: Request, chain: WriteChain, now: float) -> None:
+        """A reconcile has ended. Called inside its log context."""
+        if not chain.length or chain.last_write is None:
+            if self._runs:
+                self._runs.pop(request, None)
+            return
+        run = self._runs.get(request)
+        if run is None or chain.length <= run.length:
+            self._runs[request] = _Run(chain.length, last=now)
+            return
+        run.length, run.last = chain.length, now
+        run.reconciles += 1
+        if run.reconciles >= IN_A_ROW and (run.reported is None or now - run.reported >= REPORT_SECONDS):
+            run.reported = now
+            self._report(request, run.reconciles, chain)
+
+    def _report(self, request: Request, reconciles: int, chain: WriteChain) -> None:
+        sentence = self_triggered(
+            f"{request} was reconciled {reconciles} times in a row, each time because of the write before",
+            chain.last_write,
+        )
+        self._loop = asyncio.get_running_loop()
+        self._log.warning("Hot loop", error=sentence)
+        if self._on_found is not None:
+            self._on_found(request, sentence)
+
+    def _count(self) -> float:
+        """The current hot loops; called when metrics are read, perhaps by another thread."""
+        if self._loop is None:
+            return 0.0
+        since = self._loop.time() - _CURRENT_SECONDS
+        return float(sum(run.reported is not None and run.last >= since for run in [*self._runs.values()]))
