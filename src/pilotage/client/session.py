@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from functools import cached_property
 from typing import Any, TypedDict
 
 from msgspec.structs import replace
 
-from pilotage.client.observation import is_observed, observed
 from pilotage.client.targets import KindTarget
 from pilotage.client.transport.warnings import ServerWarning, WarningHandler
 from pilotage.errors import ApiError, BadRequest, NoMatch, NotFound, PilotageError
@@ -20,10 +19,12 @@ from pilotage.meta.validation.names import check_segment
 from pilotage.meta.values import Value
 from pilotage.rest import APIRequest, Page, Response, Transport, Verb, WatchEvent, WriteOptions
 from pilotage.rest.request import form_of
+from pilotage.telemetry import tracing
 
 ANSWERED_WHOLE = ("", "status", "finalize", "approval")
 """Subresources whose answer is the whole object; `scale` answers with a Scale."""
 
+_UNTRACED = nullcontext()
 _REVIEW_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
 """Reviews are answered and not stored: they need no name."""
 
@@ -185,9 +186,11 @@ class Session(Value, frozen=True, dict=True):
 
     async def call(self, place: CallTarget, request: APIRequest) -> Response:
         try:
-            response = await (
-                observed(self.transport.call, request) if is_observed() else self.transport.call(request)
-            )
+            if tracing.active() is None:
+                response = await self.transport.call(request)
+            else:
+                with _traced(request):
+                    response = await self.transport.call(request)
         except ApiError as error:
             raise await self._explained(error, place, request.subresource) from error.__cause__
         self._warn_all(place, response.warnings)
@@ -197,7 +200,8 @@ class Session(Value, frozen=True, dict=True):
 
     async def list(self, place: CallTarget, request: APIRequest) -> Page:
         try:
-            page = await (observed(self.transport.list, request) if is_observed() else self.transport.list(request))
+            with _traced(request):
+                page = await self.transport.list(request)
         except ApiError as error:
             raise await self._explained(error, place) from error.__cause__
         self._warn_all(place, page.warnings)
@@ -266,6 +270,26 @@ class Session(Value, frozen=True, dict=True):
     def _warn_all(self, place: CallTarget, warnings: tuple[str, ...]) -> None:
         for text in warnings:
             self.warn(ServerWarning(text, place.target.gvk, place.namespace, place.name))
+
+
+def _traced(request: APIRequest) -> AbstractContextManager[object]:
+    """A span around a call to the API server, if tracing is on."""
+    traces = tracing.active()
+    if traces is None:
+        return _UNTRACED
+    resource = request.resource
+    attributes: dict[str, str | int | bool | list[str]] = {
+        "k8s.verb": request.verb.value,
+        "k8s.group": resource.group,
+        "k8s.version": resource.version,
+        "k8s.resource": resource.resource,
+        "k8s.subresource": request.subresource,
+        "k8s.namespace.name": request.namespace,
+        "k8s.object.name": request.name,
+    }
+    name = f"{resource.resource}/{request.subresource}" if request.subresource else resource.resource
+    found = {key: value for key, value in attributes.items() if value}
+    return traces.span(f"{request.verb.value} {name}", found, client=True)
 
 
 def add_target(error: ApiError, place: CallTarget) -> ApiError:

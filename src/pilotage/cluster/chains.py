@@ -20,21 +20,22 @@ _REMEMBERED = 10_000
 
 
 class WriteChain:
-    """One reconcile in a chain, as the context of its writes."""
+    """The reconcile that a worker runs now, as the context of its writes. A worker changes one for each reconcile."""
 
     __slots__ = ("last_write", "length")
 
-    def __init__(self, length: int) -> None:
-        self.length = length
+    def __init__(self) -> None:
+        self.length = 0
         """How many reconciles in a row, each caused by a write of the one before, led to this one."""
         self.last_write: tuple[GroupResource, PendingWrite] | None = None
 
 
 CHAIN: ContextVar[WriteChain | None] = ContextVar("pilotage_write_chain", default=None)
-"""The reconcile that the current task belongs to."""
+"""That of the worker that the current task belongs to."""
 
-_lengths: Recent[tuple[str, int], int] = Recent(_REMEMBERED)
-"""By uid and version, which together are unique among all servers: the length of the chain after each write."""
+WRITTEN: Recent[tuple[str, int], int] = Recent(_REMEMBERED)
+"""By uid and version, which together are unique among all servers: the length of the chain after each write. While it is empty, no event has
+to be looked up."""
 
 
 def note_write(resource: GroupResource, write: PendingWrite) -> None:
@@ -42,16 +43,14 @@ def note_write(resource: GroupResource, write: PendingWrite) -> None:
     chain = CHAIN.get()
     if chain is not None:
         chain.last_write = resource, write
-        _lengths[write.uid, write.version] = chain.length + 1
+        WRITTEN[write.uid, write.version] = chain.length + 1
 
 
 def length_after(uid: str, version: str) -> int:
     """The length of the chain that a write has continued; 0 if it was not a write of a reconcile of this program."""
-    if not _lengths or not version.isdecimal():
-        return 0
-    return _lengths.get((uid, int(version)), 0)
+    return WRITTEN.get((uid, int(version)), 0) if version.isdecimal() else 0
 
 
 def length_after_delete(uid: str) -> int:
     """The same of the write that deleted an object."""
-    return _lengths.get((uid, 0), 0)
+    return WRITTEN.get((uid, 0), 0)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from pilotage.cluster.calllog import log, logged
 from pilotage.cluster.chains import CHAIN, note_write
 from pilotage.cluster.refusals import Refusals
 from pilotage.errors import Forbidden
@@ -120,7 +121,8 @@ class TrackedTransport(TransportWrapper):
 
     async def call(self, request: APIRequest) -> Response:
         try:
-            response = await self._inner.call(request)
+            send = self._inner.call
+            response = await (logged(send, request) if log.shows_debug() else send(request))
         except Forbidden as error:
             self._refusals.note(request, error)
             raise
@@ -132,7 +134,8 @@ class TrackedTransport(TransportWrapper):
 
     async def list(self, request: APIRequest) -> Page:
         try:
-            page = await self._inner.list(request)
+            send = self._inner.list
+            page = await (logged(send, request) if log.shows_debug() else send(request))
         except Forbidden as error:
             self._refusals.note(request, error)
             raise

@@ -13,8 +13,8 @@ from pilotage.cache.errors import NotCached
 from pilotage.controller.controller import Controller, ManagerSettings
 from pilotage.controller.debounce import Debouncer
 from pilotage.controller.gate import Gate
-from pilotage.controller.hotloops import OnHotLoop
 from pilotage.controller.handlers import Handler, enqueue_request_for_object, enqueue_request_for_owner
+from pilotage.controller.hotloops import OnHotLoop
 from pilotage.controller.options import ControllerOptions
 from pilotage.controller.predicates import Predicate, check_predicates
 from pilotage.controller.reconcilers.reconciler import AnyReconciler, reconcile_function

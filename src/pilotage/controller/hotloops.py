@@ -59,10 +59,11 @@ class HotLoops:
         _GAUGE.labels(controller).set_function(self._count)
 
     def record(self, request: Request, chain: WriteChain, now: float) -> None:
-        """A reconcile has ended. Called inside its log context."""
-        if not chain.length or chain.last_write is None:
-            if self._runs:
-                self._runs.pop(request, None)
+        """A reconcile in a chain has ended. Called inside its log context.
+
+        One that has written nothing ends the chain; the next one is shorter.
+        """
+        if chain.last_write is None:
             return
         run = self._runs.get(request)
         if run is None or chain.length <= run.length:

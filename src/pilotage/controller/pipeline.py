@@ -8,14 +8,16 @@ import math
 import sys
 from collections.abc import Awaitable, Sequence
 
+from pilotage.cluster.chains import WRITTEN
 from pilotage.controller.debounce import Debouncer
 from pilotage.controller.event import Event, EventData
 from pilotage.controller.handlers import Handler, Requests, listed
 from pilotage.controller.predicates import Predicate, name_of
 from pilotage.controller.request import Enqueue, Request
-from pilotage.controller.triggers import are_shown, chain_of, triggers_of
+from pilotage.controller.triggers import chain_of, triggers_of
 from pilotage.errors import DecodeError
 from pilotage.reflector.intake import USER_FAILURES
+from pilotage.telemetry import tracing
 from pilotage.telemetry.logs import logger
 from pilotage.workqueue import ItemExponentialFailureRateLimiter, WorkQueue
 
@@ -70,7 +72,7 @@ class EventPipeline:
         try:
             for predicate in self._predicates:
                 if not predicate(event):
-                    if log.shows_debug:
+                    if log.shows_debug():
                         self._log_decision("Event dropped", event, predicate=name_of(predicate))
                     return
             requests = self._handler(event)
@@ -144,9 +146,12 @@ class EventPipeline:
             self._enqueue(event, await requests if inspect.isawaitable(requests) else requests)
 
     def _enqueue(self, event: Event, requests: Requests) -> None:
-        priority, debouncer = (self._low_priority, None) if event.is_unchanged else (0, self._debouncer)
-        are_triggers_shown = are_shown(self._log)
-        chain = 0 if event.is_unchanged else chain_of(event)
+        if is_unchanged := event.is_unchanged:
+            priority, debouncer = self._low_priority, None
+        else:
+            priority, debouncer = 0, self._debouncer
+        are_triggers_shown = tracing.active() is not None or log.shows_debug()
+        chain = chain_of(event) if WRITTEN and not is_unchanged else None
         for item in requests if type(requests) in _PLAIN else listed(requests):
             request = item.request if isinstance(item, Enqueue) else item
             if not isinstance(request, Request):
@@ -156,7 +161,7 @@ class EventPipeline:
             if are_triggers_shown:
                 self._triggers.note(request, str(event))
                 self._log_decision("Event queued a request", event, request=item)
-            if not event.is_unchanged:
+            if chain is not None:
                 self._triggers.note_chain(request, chain)
             if isinstance(item, Enqueue):
                 self._queue.add(

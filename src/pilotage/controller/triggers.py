@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 from pilotage.cluster import chains
 from pilotage.controller.event import Event
 from pilotage.controller.request import Request
+from pilotage.errors import DecodeError
 from pilotage.telemetry import tracing
 from pilotage.telemetry.logs import Logger
 from pilotage.workqueue import WorkQueue
@@ -70,14 +71,16 @@ def triggers_of(queue: WorkQueue[Request]) -> Triggers:
 
 def chain_of(event: Event) -> int:
     """The length of the chain of writes that the write of an event belongs to."""
-    header = event.header
+    try:
+        header = event.header
+    except DecodeError:
+        return 0  # its request is queued by the name alone
     if header is None:
         return 0
-    if event.type == "delete":
-        return chains.length_after_delete(header.uid) or chains.length_after(header.uid, header.resource_version)
-    return chains.length_after(header.uid, header.resource_version)
+    after = chains.length_after(header.uid, header.resource_version)
+    return chains.length_after_delete(header.uid) or after if event.type == "delete" else after
 
 
 def are_shown(log: Logger) -> bool:
     """Whether triggers are shown as text: in traces, or in the debug lines of `log`."""
-    return tracing.active() is not None or log.shows_debug
+    return tracing.active() is not None or log.shows_debug()

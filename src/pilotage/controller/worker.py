@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 
 from pilotage.cache.errors import NamespaceRemoved
-from pilotage.cluster.chains import CHAIN, WriteChain
+from pilotage.cluster.chains import CHAIN, WRITTEN, WriteChain
 from pilotage.controller.activity import Activity
 from pilotage.controller.gate import Gate
 from pilotage.controller.hotloops import HotLoops
@@ -92,6 +92,7 @@ class Worker:
         self._job = job
         self._fields: Mapping[str, object] = job.log_fields
         self._triggers = triggers_of(job.queue)
+        self._chain = WriteChain()
         self._is_delayed = False  # whether the last reconcile returned `requeue_after`
         self._result = ""
         """That of the last reconcile, for the log."""
@@ -100,6 +101,7 @@ class Worker:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None  # a coroutine runs in one
         queue, tracker, gate = self._job.queue, self._job.tracker, self._job.gate
+        CHAIN.set(self._chain)
         try:
             while True:
                 async with queue.take() as request:
@@ -131,12 +133,13 @@ class Worker:
     async def _process(self, request: Request, loop: asyncio.AbstractEventLoop) -> None:
         job, traces = self._job, tracing.active()
         fields = log_context(**self._fields, namespace=request.namespace, name=request.name, reconcileID=_ReconcileID())
-        chain = WriteChain(self._triggers.take_chain(request))
-        triggers = self._triggers.take(request) if are_shown(log) else []
+        chain, shows_debug = self._chain, log.shows_debug()
+        chain.length = self._triggers.take_chain(request) if WRITTEN else 0
+        chain.last_write = None
+        triggers = self._triggers.take(request) if shows_debug or traces is not None else []
         began = loop.time()
         self._is_delayed = False
         job.metrics.active.inc()
-        token = CHAIN.set(chain)
         try:
             with fields, self._tracked(request):
                 if traces is None:
@@ -144,12 +147,12 @@ class Worker:
                 else:
                     with self._span(traces, request, triggers):
                         await self._reconcile(request)
-                if log.shows_debug:
+                if shows_debug:
                     seconds = round(loop.time() - began, 6)
                     log.debug("Reconciled", result=self._result, seconds=seconds, triggers=triggers)
-                job.hot_loops.record(request, chain, loop.time())
+                if chain.length:
+                    job.hot_loops.record(request, chain, loop.time())
         finally:
-            CHAIN.reset(token)
             ended = loop.time()
             job.metrics.active.dec()
             job.metrics.seconds.observe(ended - began)
@@ -215,7 +218,8 @@ class Worker:
         if result is _DONE or not (result.requeue_after or result.requeue):
             queue.forget(request)
             activity.record_success(request)
-            self._count(request, "success")
+            self._result = "success"
+            self._job.metrics.results["success"]()
             return
         priority = queue.priority_of(request) if result.priority is None else result.priority
         if result.requeue_after:
