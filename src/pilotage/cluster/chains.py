@@ -34,8 +34,8 @@ CHAIN: ContextVar[WriteChain | None] = ContextVar("pilotage_write_chain", defaul
 """That of the worker that the current task belongs to."""
 
 WRITTEN: Recent[tuple[str, int], int] = Recent(_REMEMBERED)
-"""By uid and version, which together are unique among all servers: the length of the chain after each write. While it is empty, no event has
-to be looked up."""
+"""By uid and version, which together are unique among all servers: the length of the chain after each write. While it
+is empty, no event has to be looked up."""
 
 
 def note_write(resource: GroupResource, write: PendingWrite) -> None:

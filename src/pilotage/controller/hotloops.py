@@ -1,4 +1,4 @@
-"""Finds requests that trigger themselves: reconciled many times in a row, each time because of the write before.
+"""Finds requests that trigger themselves: reconciled many times in a row because of the writes of reconciles.
 
 Nothing is found under load: a reconcile with another cause (another program, a timer, a user) begins a new chain, and
 one that writes nothing ends it.
@@ -41,9 +41,11 @@ _GAUGE = REGISTRY.gauge(
 class _Run(msgspec.Struct, gc=False):
     """Reconciles of one request in a row."""
 
+    start: int
+    """The length of the chain of the first one."""
     length: int
-    """Of the chain of the last one."""
-    reconciles: int = 1
+    """That of the last one. It stays the same where another controller's write is seen late."""
+    reconciles: int = 0
     last: float = 0.0
     reported: float | None = None
 
@@ -66,18 +68,18 @@ class HotLoops:
         if chain.last_write is None:
             return
         run = self._runs.get(request)
-        if run is None or chain.length <= run.length:
-            self._runs[request] = _Run(chain.length, last=now)
-            return
+        if run is None or chain.length < run.length:
+            run = self._runs[request] = _Run(chain.length, chain.length)
         run.length, run.last = chain.length, now
         run.reconciles += 1
-        if run.reconciles >= IN_A_ROW and (run.reported is None or now - run.reported >= REPORT_SECONDS):
+        in_a_row = min(run.reconciles, run.length - run.start + 1)
+        if in_a_row >= IN_A_ROW and (run.reported is None or now - run.reported >= REPORT_SECONDS):
             run.reported = now
             self._report(request, run.reconciles, chain)
 
     def _report(self, request: Request, reconciles: int, chain: WriteChain) -> None:
         sentence = self_triggered(
-            f"{request} was reconciled {reconciles} times in a row, each time because of the write before",
+            f"{request} was reconciled {reconciles} times in a row because of the writes of reconciles",
             chain.last_write,
         )
         self._loop = asyncio.get_running_loop()

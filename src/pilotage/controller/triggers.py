@@ -1,4 +1,4 @@
-"""Why the requests of a queue wait: the chain of writes that led to each, and (where they are wanted) its events as text.
+"""Why the requests of a queue wait: the chain of writes that led to each, and its events as text.
 
 Texts are kept only while traces or debug lines show them.
 """
