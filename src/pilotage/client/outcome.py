@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from pilotage.client import desired as wanted
 from pilotage.client.client import Client
 from pilotage.client.desired import Difference
+from pilotage.client.droppedstatus import status_written_apart
 from pilotage.client.patch import own_document
 from pilotage.client.targets import replace_content
 from pilotage.errors import AlreadyExists, BadRequest, Conflict, InvalidDefinition, NotFound
@@ -123,7 +124,8 @@ class _Task:
         if self._owner is not None:
             set_controller_reference(self._owner, obj)
         status = own_document(obj).get("status")
-        await self._client.create(obj)
+        with status_written_apart():
+            await self._client.create(obj)
         if status and await self._has_status():
             difference = wanted.difference(obj, own_document(obj) | {"status": status}, status_apart=True)
             if difference.status:

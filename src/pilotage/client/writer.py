@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, Unpack, overload
 
+from pilotage.client.droppedstatus import warn_of_dropped_status
 from pilotage.client.fieldnames import check_document, check_patch
 from pilotage.client.patch import Patch, applied, patch_of
 from pilotage.client.session import ANSWERED_WHOLE, CallTarget, Session, WriteArguments, add_target
@@ -50,7 +51,9 @@ class Writer:
         write = self._session.write_options(**options) if options else self._session.default_write
         body = objects.updated(obj)
         request = self._session.request(place, verb=Verb.CREATE, write=write, body=body, encoded=body)
-        replace_content(obj, (await self._session.call(place, request)).body)
+        answer = (await self._session.call(place, request)).body
+        warn_of_dropped_status(self._session, place, body, answer, b"")
+        replace_content(obj, answer)
         return obj
 
     async def update(self, obj: W, *, subresource: str = "", **options: Unpack[WriteArguments]) -> W:
@@ -72,7 +75,10 @@ class Writer:
             body=body,
             encoded=body,
         )
-        replace_content(obj, await self._whole(place, subresource, (await self._session.call(place, request)).body))
+        answer = (await self._session.call(place, request)).body
+        if not subresource and (read := objects.origin_of(obj)) is not None:
+            warn_of_dropped_status(self._session, place, body, answer, read)
+        replace_content(obj, await self._whole(place, subresource, answer))
         return obj
 
     async def update_status(self, obj: W, **options: Unpack[WriteArguments]) -> W:

@@ -60,6 +60,7 @@ class ControllerBuilder(Generic[Q_co]):
         if manager is None:
             raise InvalidDefinition("a ControllerBuilder needs a manager: ControllerBuilder(manager)")
         self._manager = manager
+        manager.declared.begin_controller(self)
         self._for: GroupVersionKind | None = None
         self._for_kind: forms.Kind | None = None
         self._watches: list[_Watch] = []
@@ -159,6 +160,7 @@ class ControllerBuilder(Generic[Q_co]):
 
     def build(self, reconciler: AnyReconciler[Q_co]) -> Controller:
         """The same as `complete`; controller-runtime has both."""
+        self._manager.declared.complete_controller(self)
         name = self._checked_name()
         if reconciler is None:
             raise InvalidDefinition(f"the controller {name} needs a reconciler: complete(reconciler)")
