@@ -266,5 +266,8 @@ class ControllerBuilder(Generic[Q_co]):
 
     def _checked_name(self) -> str:
         if not self._name and self._for is None:
-            raise InvalidDefinition("a controller without for_(…) needs a name: call named(…)")
+            raise InvalidDefinition(
+                "this controller has no for_(…), which declares the kind that it reconciles: call for_(Database); a "
+                "controller of requests that are not objects of one kind needs a name instead: call named(…)"
+            )
         return self._name or str(self._for.kind if self._for is not None else "").lower()
