@@ -15,6 +15,7 @@ import msgspec
 
 from pilotage.errors import ApiError, BadRequest, Invalid, RequestTooLarge
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.selectors.selection import without_nil
 from pilotage.rest import APIRequest, Verb
 
 _UNMARSHAL = re.compile(r"cannot unmarshal \w+ into field (?P<path>\S+) of type (?P<type>\S+)")
@@ -28,7 +29,7 @@ _MISSING = object()
 
 def add_advice(error: ApiError, request: APIRequest, gvk: GroupVersionKind) -> None:
     """Complete the message of an error."""
-    message = str(error).replace("<nil>: Invalid value", "Invalid value")  # what Go prints for no field
+    message = without_nil(str(error))
     added = list(_advice(error, message, request, gvk))[:_MOST]
     if added and isinstance(error, BadRequest | RequestTooLarge) and request.verb in _WRITES:
         place = "/".join(part for part in (request.namespace, request.name or _name(request)) if part)

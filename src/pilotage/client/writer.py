@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, Unpack, overload
+from typing import Any, Never, TypeVar, Unpack, overload
 
 from pilotage.client.droppedstatus import warn_of_dropped_status
 from pilotage.client.fieldnames import check_document, check_patch
@@ -11,7 +11,7 @@ from pilotage.client.patch import Patch, applied, patch_of
 from pilotage.client.session import ANSWERED_WHOLE, CallTarget, Session, WriteArguments, add_target
 from pilotage.client.targets import replace_content
 from pilotage.errors import BadRequest, NotFound
-from pilotage.errors.keywords import check_keywords
+from pilotage.errors.keywords import check_keywords, refuse_positional
 from pilotage.meta import objects
 from pilotage.meta.forms import Kind, KindOf, O, Object, ObjectKey, key_of
 from pilotage.meta.mapping.scheme import Scheme
@@ -157,7 +157,7 @@ class Writer:
         self,
         obj: Object | KindOf[O],
         name: str | ObjectKey = "",
-        *,
+        *misplaced: Never,
         namespace: str = "",
         dry_run: bool = False,
         propagation_policy: str = "",
@@ -172,6 +172,7 @@ class Writer:
         is the time that a Pod has to terminate. `uid` and `resource_version` are preconditions: raises Conflict if they
         are not met.
         """
+        refuse_positional("delete", (obj, name), misplaced)
         if isinstance(obj, _OBJECTS):
             place = await self._session.place_of(obj)
         else:

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import copy
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from enum import Enum
 from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 import msgspec
@@ -29,10 +30,17 @@ T = TypeVar("T")
 R = TypeVar("R", bound="type[Resource]")
 
 _SCALARS = (str, int, float, bool, bytes)
+_PLAIN_DEFAULTS = (*_SCALARS, datetime, Enum, type(None))
 
 
 def omit(default: T) -> T:
-    """A field's default that is not written: `namespace: str = omit("")`."""
+    """A field's default that is not written: `namespace: str = omit("")`. It is a plain value, because objects share
+    it."""
+    if not isinstance(default, _PLAIN_DEFAULTS) and (default or isinstance(default, msgspec.Struct)):
+        raise InvalidDefinition(
+            f"omit({default!r:.200}): only a plain value such as text or a number can be left out by comparison; write "
+            "`= None` for a field that may be absent, or the default without omit(…), which writes it"
+        )
     made: T = msgspec.field(default=default)
     return made
 
@@ -65,6 +73,30 @@ class ModelMeta(msgspec.StructMeta):
         if markers:
             made.__markers__ = made.__markers__ + markers
         return made
+
+    if not typing.TYPE_CHECKING:
+
+        def __call__(cls, *args: Any, **fields: Any) -> Any:
+            """Construct an object. msgspec's errors name neither the class nor the fields that it has."""
+            try:
+                return super().__call__(*args, **fields)
+            except TypeError as error:
+                if error.__traceback__.tb_next is None:  # raised by msgspec, not by code of the class
+                    raise TypeError(_refusal(cls, fields, error)) from None
+                raise
+
+
+def _refusal(cls: type, given: Iterable[str], error: TypeError) -> str:
+    """The message for wrong arguments of a class: which, and what was probably meant."""
+    known = cls.__struct_fields__
+    unknown = next((name for name in given if name not in known), None)
+    if unknown is None:
+        return f"{cls.__qualname__}: {error}"
+    from difflib import get_close_matches  # only for the message
+
+    close = get_close_matches(unknown, known, n=1)
+    hint = f'did you mean "{close[0]}"?' if close else f"its fields are {', '.join(known)}"
+    return f"{cls.__qualname__} has no field {unknown!r}: {hint}"
 
 
 def _default(value: Any) -> Any:
