@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Never, TypeVar, Unpack, overload
 
-from pilotage.client.droppedstatus import warn_of_dropped_status
 from pilotage.client.fieldnames import check_document, check_patch
 from pilotage.client.patch import Patch, applied, patch_of
 from pilotage.client.session import ANSWERED_WHOLE, CallTarget, Session, WriteArguments, add_target
@@ -52,7 +51,7 @@ class Writer:
         body = objects.updated(obj)
         request = self._session.request(place, verb=Verb.CREATE, write=write, body=body, encoded=body)
         answer = (await self._session.call(place, request)).body
-        warn_of_dropped_status(self._session, place, body, answer, b"")
+        self._check_status(place, body, answer, b"")
         replace_content(obj, answer)
         return obj
 
@@ -77,7 +76,7 @@ class Writer:
         )
         answer = (await self._session.call(place, request)).body
         if not subresource and (read := objects.origin_of(obj)) is not None:
-            warn_of_dropped_status(self._session, place, body, answer, read)
+            self._check_status(place, body, answer, read)
         replace_content(obj, await self._whole(place, subresource, answer))
         return obj
 
@@ -231,6 +230,13 @@ class Writer:
             content_type=patch_type.value,
         )
         return (await self._session.call(place, request)).body
+
+    def _check_status(self, place: CallTarget, sent: bytes, answer: bytes, origin: bytes) -> None:
+        """Warn of a status that was sent and not stored. `origin` is the document that the object was read from."""
+        if b'"status"' in sent:
+            from pilotage.client.droppedstatus import warn_of_dropped_status  # few writes have one
+
+            warn_of_dropped_status(self._session, place, sent, answer, origin)
 
     async def _whole(self, place: CallTarget, subresource: str, answer: bytes) -> bytes:
         """The object after a write: the answer, or the stored object, if the subresource answers with another kind."""

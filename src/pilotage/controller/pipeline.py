@@ -16,6 +16,7 @@ from pilotage.controller.predicates import Predicate, name_of
 from pilotage.controller.request import Enqueue, Request
 from pilotage.controller.triggers import chain_of, triggers_of
 from pilotage.errors import DecodeError
+from pilotage.meta.text.counts import counted
 from pilotage.reflector.intake import USER_FAILURES
 from pilotage.telemetry import tracing
 from pilotage.telemetry.logs import logger
@@ -123,12 +124,12 @@ class EventPipeline:
         if self.idle():
             return ""
         if self._postponed.idle(math.inf) and self._debouncer is not None:
-            return f"{len(self._debouncer)} requests wait for the end of their debounce period"
+            return f"{counted(len(self._debouncer), 'request')} in a debounce period"
         failing = [one for one in self._postponed.waiting() if one.error]
         if not failing:
             return "a handler has not returned yet"
         first = failing[0]
-        more = f", and {len(failing) - 1} more events wait for a retry" if len(failing) > 1 else ""
+        more = f", and {counted(len(failing) - 1, 'more event')} to be retried" if len(failing) > 1 else ""
         return (
             f"the handler or a predicate failed {self._postponed.num_requeues(first)} times for {first.event}, "
             f"last with {first.error}{more}"

@@ -86,9 +86,9 @@ class ModelMeta(msgspec.StructMeta):
                 raise
 
 
-def _refusal(cls: type, given: Iterable[str], error: TypeError) -> str:
+def _refusal(cls: Any, given: Iterable[str], error: TypeError) -> str:
     """The message for wrong arguments of a class: which, and what was probably meant."""
-    known = cls.__struct_fields__
+    known: tuple[str, ...] = cls.__struct_fields__
     unknown = next((name for name in given if name not in known), None)
     if unknown is None:
         return f"{cls.__qualname__}: {error}"
