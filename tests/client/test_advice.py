@@ -138,3 +138,17 @@ async def test_a_namespace_by_position_is_explained() -> None:
             with pytest.raises(TypeError) as caught:
                 await call
             assert str(caught.value) == f"{expected.partition('(')[0]}() takes the namespace by its name: {expected}"
+
+
+async def test_a_wrong_value_is_named_by_create_or_patch_and_apply_as_well() -> None:
+    async with opened() as client:
+        with pytest.raises(pt.BadRequest) as caught:
+            await pt.create_or_patch(client, ConfigMap(metadata=metadata(), data={"a": "b", "n": 3}))  # type: ignore[dict-item]
+        assert str(caught.value) == (
+            "ConfigMap default/a cannot be written: Expected `str`, got `int` at .data.n; fix the object, or change "
+            "the class to allow this"
+        )
+        note = Note(metadata=metadata(), spec=NoteSpec(size="many"))  # type: ignore[arg-type]
+        assert str(await refusal(client.apply(note, field_owner="a"))).endswith(
+            '.spec.size: expected numeric (int or float), got string; spec.size is "many"'
+        )

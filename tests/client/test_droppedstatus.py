@@ -67,6 +67,21 @@ async def test_a_changed_status_in_an_update_is_warned_of_and_an_unchanged_one_i
     assert shown(caplog) == [DROPPED]
 
 
+async def test_a_status_that_the_class_has_by_default_is_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    @pt.resource(group="notes.example.com", version="v1", kind="Begun", status=True)
+    class Begun(pt.Resource):
+        spec: NoteSpec
+        status: NoteStatus = NoteStatus(phase="Pending")
+
+    async with pt.Cluster.embedded() as cluster:
+        await cluster.install(Begun)
+        client = cluster.client
+        begun = await client.create(Begun(metadata=metadata(), spec=NoteSpec()))
+        begun.spec.size = 2
+        await client.update(begun)
+    assert shown(caplog) == []
+
+
 async def test_a_kind_without_the_subresource_and_create_or_patch_are_not_warned_of(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -19,6 +19,8 @@ from pilotage.meta.selectors.selection import without_nil
 from pilotage.rest import APIRequest, Verb
 
 _UNMARSHAL = re.compile(r"cannot unmarshal \w+ into field (?P<path>\S+) of type (?P<type>\S+)")
+_TYPED = re.compile(r": \.(?P<path>\S+): expected [^,]+, got \w+")
+"""The error of a server-side apply."""
 _NAIVE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?")
 _STEP = re.compile(r"[^.\[\]]+|\[[^\]]*\]")
 _WRITES = (Verb.CREATE, Verb.UPDATE, Verb.PATCH)
@@ -50,12 +52,17 @@ def _advice(error: ApiError, message: str, request: APIRequest, gvk: GroupVersio
         yield f"the request has {len(request.body):,} bytes: keep large data elsewhere, or in several objects"
     if "illegal base64 data" in message:
         yield from _not_base64(_document(request))
-    if gvk.kind == "Secret":
-        return  # its values are not for logs
+    if gvk.kind != "Secret":  # its values are not for logs
+        yield from _wrong_values(error, message, _document(request))
+
+
+def _wrong_values(error: ApiError, message: str, document: Any) -> Iterator[str]:
+    """The values that an error is about."""
     if found := _UNMARSHAL.search(message):
-        yield from _wrong_type(_document(request), found["path"], found["type"])
+        yield from _wrong_type(document, found["path"], found["type"])
+    if found := _TYPED.search(message):
+        yield from _wrong_type(document, found["path"], message)
     if isinstance(error, Invalid):
-        document = _document(request)
         for cause in error.causes:
             if "must be of type" in cause.message:
                 yield from _wrong_type(document, cause.field, cause.message)

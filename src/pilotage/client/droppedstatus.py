@@ -11,6 +11,9 @@ import msgspec
 
 from pilotage.client.session import CallTarget, Session
 from pilotage.client.transport.warnings import ServerWarning
+from pilotage.meta import objects
+from pilotage.meta.models import Resource
+from pilotage.meta.scalars.hooks import enc_hook
 
 _apart: ContextVar[bool] = ContextVar("pilotage_status_apart", default=False)
 
@@ -32,19 +35,28 @@ def status_written_apart() -> Iterator[None]:
         _apart.reset(token)
 
 
-def warn_of_dropped_status(session: Session, place: CallTarget, sent: bytes, answer: bytes, origin: bytes) -> None:
+def warn_of_dropped_status(session: Session, place: CallTarget, obj: object, sent: bytes, answer: bytes) -> None:
     """Warn if the document that was sent has a status that the answer does not have.
 
-    A status that is as it was in `origin`, the document that the object was read from, was not meant to be written.
+    A status that is as it was read, or as the class of the object has it, was not meant to be written.
     """
     if _apart.get():
         return
     wanted, stored = _DECODER.decode(sent).status, _DECODER.decode(answer).status
-    if not bytes(wanted) or wanted == stored or (origin and wanted == _DECODER.decode(origin).status):
+    before = _DECODER.decode(objects.origin_of(obj) or unset_status(obj)).status
+    if not bytes(wanted) or wanted in (stored, before):
         return
     if not _has(_decoded(stored), _decoded(wanted)):
         text = "the server did not store the status: write it with update_status or patch_status"
         session.warn(ServerWarning(text, place.target.gvk, place.namespace, place.name))
+
+
+def unset_status(obj: object) -> bytes:
+    """A document with the status that an object has from its class; without one, it is empty."""
+    for field in msgspec.structs.fields(type(obj)) if isinstance(obj, Resource) else ():
+        if field.name == "status" and field.default_factory is not msgspec.NODEFAULT:
+            return msgspec.json.encode({"status": field.default_factory()}, enc_hook=enc_hook)
+    return b"{}"
 
 
 def _decoded(raw: msgspec.Raw) -> Any:

@@ -13,7 +13,7 @@ from pilotage.client.desired import Difference
 from pilotage.client.droppedstatus import status_written_apart
 from pilotage.client.patch import own_document
 from pilotage.client.targets import replace_content
-from pilotage.errors import AlreadyExists, BadRequest, Conflict, InvalidDefinition, NotFound
+from pilotage.errors import AlreadyExists, BadRequest, Conflict, DecodeError, InvalidDefinition, NotFound
 from pilotage.meta import objects
 from pilotage.meta.documents import Document
 from pilotage.meta.forms import gvk_of, kind_of
@@ -188,4 +188,7 @@ class _Task:
         if isinstance(self._desired, Unstructured):
             return Unstructured.from_bytes(data)
         kind: type[Resource] = type(self._desired)
-        return objects.decode(kind, data)
+        try:
+            return objects.decode(kind, data)
+        except DecodeError as error:  # the caller's object: its values do not fit its class
+            raise BadRequest(str(error).replace(" cannot be read: ", " cannot be written: ", 1)) from error

@@ -11,7 +11,16 @@ from msgspec.structs import replace
 
 from pilotage.client.targets import KindTarget
 from pilotage.client.transport.warnings import ServerWarning, WarningHandler
-from pilotage.errors import ApiError, BadRequest, Invalid, NoMatch, NotFound, PilotageError, RequestTooLarge
+from pilotage.errors import (
+    ApiError,
+    BadRequest,
+    InternalError,
+    Invalid,
+    NoMatch,
+    NotFound,
+    PilotageError,
+    RequestTooLarge,
+)
 from pilotage.meta.forms import Kind, Object, gvk_of, kind_of, no_kind, reader_of
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping, not_served
@@ -239,7 +248,7 @@ class Session(Value, frozen=True, dict=True):
                 return NoMatch(what + hint)
             if details is None or not details.name:  # the path is unknown, so it is the kind that is missing
                 return not_served(gvk)
-        elif isinstance(error, BadRequest | Invalid | RequestTooLarge):
+        elif isinstance(error, BadRequest | Invalid | InternalError | RequestTooLarge):
             from pilotage.client.advice import add_advice  # only for errors
 
             add_advice(error, request, gvk)

@@ -51,7 +51,7 @@ class Writer:
         body = objects.updated(obj)
         request = self._session.request(place, verb=Verb.CREATE, write=write, body=body, encoded=body)
         answer = (await self._session.call(place, request)).body
-        self._check_status(place, body, answer, b"")
+        self._check_status(place, obj, body, answer)
         replace_content(obj, answer)
         return obj
 
@@ -75,8 +75,8 @@ class Writer:
             encoded=body,
         )
         answer = (await self._session.call(place, request)).body
-        if not subresource and (read := objects.origin_of(obj)) is not None:
-            self._check_status(place, body, answer, read)
+        if not subresource and objects.origin_of(obj) is not None:
+            self._check_status(place, obj, body, answer)
         replace_content(obj, await self._whole(place, subresource, answer))
         return obj
 
@@ -231,12 +231,12 @@ class Writer:
         )
         return (await self._session.call(place, request)).body
 
-    def _check_status(self, place: CallTarget, sent: bytes, answer: bytes, origin: bytes) -> None:
-        """Warn of a status that was sent and not stored. `origin` is the document that the object was read from."""
+    def _check_status(self, place: CallTarget, obj: object, sent: bytes, answer: bytes) -> None:
+        """Warn of a status that was sent and not stored."""
         if b'"status"' in sent:
             from pilotage.client.droppedstatus import warn_of_dropped_status  # few writes have one
 
-            warn_of_dropped_status(self._session, place, sent, answer, origin)
+            warn_of_dropped_status(self._session, place, obj, sent, answer)
 
     async def _whole(self, place: CallTarget, subresource: str, answer: bytes) -> bytes:
         """The object after a write: the answer, or the stored object, if the subresource answers with another kind."""
