@@ -15,7 +15,6 @@ import copy
 import typing
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from enum import Enum
 from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 import msgspec
@@ -30,13 +29,12 @@ T = TypeVar("T")
 R = TypeVar("R", bound="type[Resource]")
 
 _SCALARS = (str, int, float, bool, bytes)
-_PLAIN_DEFAULTS = (*_SCALARS, datetime, Enum, type(None))
 
 
 def omit(default: T) -> T:
-    """A field's default that is not written: `namespace: str = omit("")`. It is a plain value, because objects share
-    it."""
-    if not isinstance(default, _PLAIN_DEFAULTS) and (default or isinstance(default, msgspec.Struct)):
+    """A field's default that is not written: `namespace: str = omit("")`. Objects share it, so it cannot be changed."""
+    is_model = isinstance(default, msgspec.Struct) and not default.__struct_config__.frozen
+    if is_model or (isinstance(default, list | dict | set) and default):
         raise InvalidDefinition(
             f"omit({default!r:.200}): only a plain value such as text or a number can be left out by comparison; write "
             "`= None` for a field that may be absent, or the default without omit(…), which writes it"
