@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 import typing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
@@ -80,21 +80,10 @@ class ModelMeta(msgspec.StructMeta):
                 return super().__call__(*args, **fields)
             except TypeError as error:
                 if error.__traceback__.tb_next is None:  # raised by msgspec, not by code of the class
-                    raise TypeError(_refusal(cls, fields, error)) from None
+                    from pilotage.meta.arguments import refusal  # only for errors
+
+                    raise TypeError(refusal(cls, fields, error)) from None
                 raise
-
-
-def _refusal(cls: Any, given: Iterable[str], error: TypeError) -> str:
-    """The message for wrong arguments of a class: which, and what was probably meant."""
-    known: tuple[str, ...] = cls.__struct_fields__
-    unknown = next((name for name in given if name not in known), None)
-    if unknown is None:
-        return f"{cls.__qualname__}: {error}"
-    from difflib import get_close_matches  # only for the message
-
-    close = get_close_matches(unknown, known, n=1)
-    hint = f'did you mean "{close[0]}"?' if close else f"its fields are {', '.join(known)}"
-    return f"{cls.__qualname__} has no field {unknown!r}: {hint}"
 
 
 def _default(value: Any) -> Any:
