@@ -133,3 +133,17 @@ async def test_a_watch_can_be_intercepted() -> None:
         with pytest.raises(pt.Forbidden, match="no watches here"):
             async with client.watch(ConfigMap):
                 raise AssertionError("the watch was opened")
+
+
+async def test_a_function_that_yields_is_refused_with_what_to_do() -> None:
+    async def watch(client: pt.Client, *arguments: Any, **options: Any) -> Any:
+        yield None
+
+    with pytest.raises(pt.InvalidDefinition) as caught:
+        pt.Interceptor(watch=watch)
+    assert str(caught.value) == (
+        "Interceptor(watch=…): the function yields, and returns what watch does not: decorate it with "
+        "@asynccontextmanager, and yield the iterator of the events"
+    )
+    with pytest.raises(pt.InvalidDefinition, match=r"^Interceptor\(get=…\): .*: return the object instead$"):
+        pt.Interceptor(get=watch)

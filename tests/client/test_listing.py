@@ -100,7 +100,8 @@ async def test_a_label_selector_that_is_none_is_a_bad_request(
 ) -> None:
     with pytest.raises(BadRequest) as caught:
         await environment.client.list(ConfigMap, namespace=environment.namespace, labels=labels)
-    assert str(caught.value) == message
+    assert caught.value.status.message == message
+    assert str(caught.value) == f"{message}; the label selector is {labels!r}"
 
 
 @pytest.mark.covers("T134", "T150")

@@ -75,7 +75,10 @@ def test_what_cannot_work_is_refused_with_what_to_do() -> None:
         new().for_(Widget).complete(nothing)
     with pytest.raises(InvalidDefinition, match="not a reconciler"):
         new().for_(Widget).complete(5)  # type: ignore[arg-type]  # it is the point
-    with pytest.raises(InvalidDefinition, match=r"without for_\(…\) needs a name"):
+    with pytest.raises(
+        InvalidDefinition,
+        match=r"has no for_\(…\), which declares the kind .* call for_\(Database\);.* call named\(…\)",
+    ):
         new().watches(Part, enqueue_request_for_object).complete(recorder)
     with pytest.raises(InvalidDefinition, match=r"owns\(Part\) needs for_"):
         new().named("x").owns(Part).complete(recorder)

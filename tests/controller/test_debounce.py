@@ -114,7 +114,7 @@ async def test_a_channel_may_be_debounced_and_reports_what_waits() -> None:
         await manager.run_until_idle()
         for _ in range(3):
             events.put_nowait(config_map("a"))
-        with pytest.raises(pt.NotIdle, match="1 requests wait for the end of their debounce period"):
+        with pytest.raises(pt.NotIdle, match="1 request in a debounce period"):
             await manager.run_until_idle(10)
         await manager.run_until_idle()
         assert seen == ["a"]

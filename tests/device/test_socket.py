@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from pilotage import device
 from pilotage.device.socket import LONGEST, SocketUnavailable, listen
+from pilotage.errors import ConnectionLost
 
 from .strangers import NOBODY, as_root, connect_as, public_folder, run_as
 
@@ -448,3 +450,16 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert refusal(tmp_path / "file" / "run" / "s").startswith(f"cannot listen on {tmp_path}/file/run/s: ")
     assert "not a directory" in refusal(tmp_path / "file" / "s")
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("kind", ["file", "directory"])
+async def test_a_path_that_is_no_socket_is_refused_as_such(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "device.sock"
+    path.touch() if kind == "file" else path.mkdir()
+    async with device.connect(f"unix://{path}") as devices:
+        with pytest.raises(ConnectionLost) as caught:
+            await devices.v1alpha1.gpus.list()
+    assert str(caught.value) == (
+        f"unix://{path}: this is a {kind} and not a socket: give the path of the server's socket"
+    )

@@ -8,7 +8,8 @@ import pytest
 
 from pilotage.errors import InvalidDefinition
 from pilotage.meta import objects
-from pilotage.meta.models import Model, Resource, resource
+from pilotage.meta.models import Model, Resource, omit, resource
+from pilotage.types.core.v1 import ConfigMap
 
 
 class BasketSpec(Model):
@@ -114,3 +115,45 @@ def test_only_a_resource_is_a_kind() -> None:
     wrong: Any = Noted
     with pytest.raises(InvalidDefinition, match=r"^Noted is not a Resource: write class Noted\(Resource\)$"):
         resource(group="demo.pilotage.dev", version="v1")(wrong)
+
+
+def test_an_argument_that_is_no_field_names_the_class_and_the_field_that_was_meant() -> None:
+    with pytest.raises(TypeError) as caught:
+        ConfigMap(dat={"a": "b"})  # type: ignore[call-arg]  # it is the point
+    assert str(caught.value) == "ConfigMap has no field 'dat': did you mean \"data\"?"
+
+
+def test_other_wrong_arguments_name_the_class() -> None:
+    class Part(Model):
+        name: str
+        weight: int = 1
+
+    with pytest.raises(TypeError) as missing:
+        Part()  # type: ignore[call-arg]
+    assert str(missing.value).endswith("Part: Missing required argument 'name'")
+    with pytest.raises(TypeError) as unknown:
+        Part(name="a", zzz=1)  # type: ignore[call-arg]
+    assert str(unknown.value).endswith("Part has no field 'zzz': its fields are name, weight")
+
+
+def test_a_type_error_of_the_class_itself_is_raised_as_it_is() -> None:
+    class Checked(Model):
+        name: str
+
+        def __post_init__(self) -> None:
+            raise TypeError("from the class")
+
+    with pytest.raises(TypeError, match=r"^from the class$"):
+        Checked(name="a")
+
+
+def test_omit_takes_plain_values_alone() -> None:
+    class Part(Model):
+        name: str = "a"
+
+    with pytest.raises(InvalidDefinition) as caught:
+        omit(Part())
+    assert str(caught.value) == (
+        "omit(Part(name='a')): only a plain value such as text or a number can be left out by comparison; write "
+        "`= None` for a field that may be absent, or the default without omit(…), which writes it"
+    )

@@ -332,3 +332,23 @@ def test_details_are_shown_up_to_the_verbosity(level: str, shown: list[int]) -> 
         log.v(number).info("detail", number=number)
     assert [json.loads(line)["number"] for line in stream.getvalue().splitlines()] == shown
     assert [number for number in range(6) if log.v(number).enabled] == shown
+
+
+def test_the_traceback_of_the_same_failure_of_an_object_is_shown_once() -> None:
+    stream = io.StringIO()
+    configure_logging(stream=stream, json=False)
+    log = logger("retried")
+
+    def fail(name: str, text: str) -> None:
+        try:
+            raise ValueError(text)
+        except ValueError as error:
+            log.exception("failed", controller="web", namespace="default", name=name, error=error)
+
+    for _ in range(3):
+        fail("a", "no power")
+    assert stream.getvalue().count("Traceback") == 1
+    assert stream.getvalue().count('error="ValueError: no power"') == 3
+    fail("b", "no power")  # another object
+    fail("a", "no disk")  # another failure
+    assert stream.getvalue().count("Traceback") == 3

@@ -455,3 +455,15 @@ async def test_an_environment_needs_no_pytest() -> None:
         reconciler(env)
         await env.run_until_idle(timeout=10)
         assert (await env.client.get(ConfigMap, "one", namespace="default")).data == {"a": "1"}
+
+
+async def test_idleness_after_a_running_block_is_refused_with_what_to_do() -> None:
+    async with Environment() as environment:
+        async with environment.running():
+            pass
+        with pytest.raises(pt.ManagerStopped) as caught:
+            await environment.run_until_idle()
+    assert str(caught.value) == (
+        "the manager of this environment has stopped, as it does at the end of a running() block: call run_until_idle "
+        "inside of the block, or use another environment"
+    )

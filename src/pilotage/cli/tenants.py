@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pilotage.cli.errors import CommandError
 from pilotage.cli.flags import places
 from pilotage.cli.help import add_command
+from pilotage.meta.text.counts import counted
 
 if TYPE_CHECKING:
     from pilotage.storage.interface import Storage
@@ -77,7 +78,7 @@ def delete(options: argparse.Namespace) -> int:
     logfile.remove(logfile.log_file_of(options.storage, options.tenant))
     if credentials := default_path(options.storage, options.tenant):
         credentials.unlink(missing_ok=True)  # a later tenant of this name must not accept the old token
-    print(f"tenant {options.tenant} deleted ({count:,} objects)")
+    print(f"tenant {options.tenant} deleted ({counted(count, 'object')})")
     return 0
 
 

@@ -9,6 +9,7 @@ client = pt.intercept(client, pt.Interceptor(update=refused))
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache
@@ -16,6 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from pilotage.client.client import Client
 from pilotage.client.subresources import SubresourceClient
+from pilotage.errors import InvalidDefinition
 
 Function: TypeAlias = Callable[..., Any]
 """Called with the original client, then the arguments of the call. It returns what the method returns."""
@@ -48,6 +50,18 @@ class Interceptor:
     subresource_patch: Function | None = None
     """Also of `patch_status`."""
     subresource_apply: Function | None = None
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            if inspect.isasyncgenfunction(getattr(self, each.name)):
+                remedy = (
+                    "decorate it with @asynccontextmanager, and yield the iterator of the events"
+                    if each.name == "watch"
+                    else "return the object instead"
+                )
+                raise InvalidDefinition(
+                    f"Interceptor({each.name}=…): the function yields, and returns what {each.name} does not: {remedy}"
+                )
 
 
 def intercept(client: C, interceptor: Interceptor) -> C:

@@ -10,10 +10,20 @@ from typing import Any, TypeVar
 from pilotage.client import desired as wanted
 from pilotage.client.client import Client
 from pilotage.client.desired import Difference
+from pilotage.client.droppedstatus import status_written_apart
 from pilotage.client.futile import Write
 from pilotage.client.patch import Patch, own_document
 from pilotage.client.targets import replace_content
-from pilotage.errors import AlreadyExists, BadRequest, Conflict, Forbidden, InvalidDefinition, NoMatch, NotFound
+from pilotage.errors import (
+    AlreadyExists,
+    BadRequest,
+    Conflict,
+    DecodeError,
+    Forbidden,
+    InvalidDefinition,
+    NoMatch,
+    NotFound,
+)
 from pilotage.meta import objects
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.forms import gvk_of, kind_of
@@ -116,7 +126,8 @@ class _Task:
         await self._apply_mutation(obj)
         await self._own(obj)
         status = own_document(obj).get("status")
-        await self._client.create(obj)
+        with status_written_apart():
+            await self._client.create(obj)
         if status and await self._has_status():
             before = own_document(obj)
             difference = wanted.difference(obj, before, before | {"status": status}, status_apart=True)
@@ -243,4 +254,7 @@ class _Task:
         if isinstance(self._desired, Unstructured):
             return Unstructured.from_bytes(data)
         kind: type[Resource] = type(self._desired)
-        return objects.decode(kind, data)
+        try:
+            return objects.decode(kind, data)
+        except DecodeError as error:  # the caller's object: its values do not fit its class
+            raise BadRequest(str(error).replace(" cannot be read: ", " cannot be written: ", 1)) from error

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
-from typing import Any
+from typing import Any, Never
 
 from pilotage.client.session import Session, add_target
 from pilotage.client.watching import WatchedEvent, watched
 from pilotage.errors import NotFound
+from pilotage.errors.keywords import refuse_positional
 from pilotage.meta.forms import Kind, KindOf, O, ObjectKey, key_of
 from pilotage.meta.objectlist import ObjectList
 from pilotage.meta.selectors.selection import Fields, Labels, field_text, selector_text
@@ -22,12 +23,19 @@ class Reader:
     _session: Session
 
     async def get(
-        self, kind: KindOf[O], name: str | ObjectKey, *, namespace: str = "", resource_version: str = ""
+        self,
+        kind: KindOf[O],
+        name: str | ObjectKey,
+        *misplaced: Never,
+        namespace: str = "",
+        resource_version: str = "",
     ) -> O:
         """The object, as it is now; raises NotFound. With a `resource_version`, one that is not older than that.
 
         A reconciler's request can be passed as the name and the namespace: `get(Database, request)`.
         """
+        if misplaced:
+            refuse_positional("get", (kind, name), misplaced)
         namespace, key = key_of(name, namespace)
         found: O = await self._get(kind, key, namespace, resource_version)
         return found
@@ -38,8 +46,9 @@ class Reader:
         request = self._session.request(place, verb=Verb.GET, name=name, options=options)
         return place.target.read((await self._session.call(place, request)).body)
 
-    async def find(self, kind: KindOf[O], name: str | ObjectKey, *, namespace: str = "") -> O | None:
+    async def find(self, kind: KindOf[O], name: str | ObjectKey, *misplaced: Never, namespace: str = "") -> O | None:
         """As `get`, but None if the object does not exist. A kind that is not served is still an error."""
+        refuse_positional("find", (kind, name), misplaced)
         try:
             return await self.get(kind, name, namespace=namespace)
         except NotFound:
@@ -48,7 +57,7 @@ class Reader:
     async def list(
         self,
         kind: KindOf[O],
-        *,
+        *misplaced: Never,
         namespace: str = "",
         labels: Labels = None,
         fields: Fields = None,
@@ -63,6 +72,7 @@ class Reader:
         which is of the same snapshot. `resource_version` and `resource_version_match` (Exact, NotOlderThan) name an
         older snapshot.
         """
+        refuse_positional("list", (kind,), misplaced)
         options = ListOptions(
             label_selector=selector_text(labels),
             field_selector=field_text(fields),

@@ -11,7 +11,16 @@ from msgspec.structs import replace
 
 from pilotage.client.targets import KindTarget
 from pilotage.client.transport.warnings import ServerWarning, WarningHandler
-from pilotage.errors import ApiError, BadRequest, NoMatch, NotFound, PilotageError
+from pilotage.errors import (
+    ApiError,
+    BadRequest,
+    InternalError,
+    Invalid,
+    NoMatch,
+    NotFound,
+    PilotageError,
+    RequestTooLarge,
+)
 from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.forms import Kind, Object, gvk_of, kind_of, no_kind, reader_of
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
@@ -195,7 +204,7 @@ class Session(Value, frozen=True, dict=True):
                 with _traced(request):
                     response = await self.transport.call(request)
         except ApiError as error:
-            raise await self._explained(error, place, request.subresource) from error.__cause__
+            raise await self._explained(error, place, request) from error.__cause__
         self._warn_all(place, response.warnings)
         if request.verb is not Verb.DELETE and request.subresource in ANSWERED_WHOLE:
             place.target.expected.check_object(response.body, namespace=request.namespace, name=place.name)
@@ -206,7 +215,7 @@ class Session(Value, frozen=True, dict=True):
             with _traced(request):
                 page = await self.transport.list(request)
         except ApiError as error:
-            raise await self._explained(error, place) from error.__cause__
+            raise await self._explained(error, place, request) from error.__cause__
         self._warn_all(place, page.warnings)
         if request.verb is Verb.LIST:
             place.target.expected.check_page(page)
@@ -218,7 +227,7 @@ class Session(Value, frozen=True, dict=True):
             try:
                 events = await stack.enter_async_context(self.transport.watch(request))
             except ApiError as error:
-                raise await self._explained(error, place) from error.__cause__
+                raise await self._explained(error, place, request) from error.__cause__
             yield events  # errors of the caller's block are not errors of this call
 
     def request(self, place: CallTarget, **parts: Any) -> APIRequest:
@@ -231,16 +240,21 @@ class Session(Value, frozen=True, dict=True):
             **parts,
         )
 
-    async def _explained(self, error: ApiError, place: CallTarget, subresource: str = "") -> PilotageError:
+    async def _explained(self, error: ApiError, place: CallTarget, request: APIRequest) -> PilotageError:
         """The error, with the kind and object of the call; a 404 may be about the kind and not about the object."""
+        gvk, subresource = place.target.gvk, request.subresource
         if isinstance(error, NotFound):
-            gvk, details = place.target.gvk, error.status.details
+            details = error.status.details
             if subresource and subresource not in (await self.catalogue.mapping(gvk)).subresources:
                 hint = ": a class has one with @resource(status=True)" if subresource == "status" else ""
                 what = f"{gvk.kind} of {gvk.api_version} has no subresource {subresource} on this server"
                 return NoMatch(what + hint)
             if details is None or not details.name:  # the path is unknown, so it is the kind that is missing
                 return not_served(gvk)
+        elif isinstance(error, BadRequest | Invalid | InternalError | RequestTooLarge):
+            from pilotage.client.advice import add_advice  # only for errors
+
+            add_advice(error, request, gvk)
         return add_target(error, place)
 
     def _required_namespace(self, target: KindTarget[Any], namespace: str, name: str) -> str:

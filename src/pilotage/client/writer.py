@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, Unpack, overload
+from typing import Any, Never, TypeVar, Unpack, overload
 
 from pilotage.client.fieldnames import check_document, check_patch
 from pilotage.client.patch import Patch, applied, patch_of
 from pilotage.client.session import ANSWERED_WHOLE, CallTarget, Session, WriteArguments, add_target
 from pilotage.client.targets import replace_content
 from pilotage.errors import BadRequest, NotFound
-from pilotage.errors.keywords import check_keywords
+from pilotage.errors.keywords import check_keywords, refuse_positional
 from pilotage.meta import objects
 from pilotage.meta.forms import Kind, KindOf, O, Object, ObjectKey, key_of
 from pilotage.meta.mapping.scheme import Scheme
@@ -50,7 +50,9 @@ class Writer:
         write = self._session.write_options(**options) if options else self._session.default_write
         body = objects.updated(obj)
         request = self._session.request(place, verb=Verb.CREATE, write=write, body=body, encoded=body)
-        replace_content(obj, (await self._session.call(place, request)).body)
+        answer = (await self._session.call(place, request)).body
+        self._check_status(place, obj, body, answer)
+        replace_content(obj, answer)
         return obj
 
     async def update(self, obj: W, *, subresource: str = "", **options: Unpack[WriteArguments]) -> W:
@@ -72,7 +74,10 @@ class Writer:
             body=body,
             encoded=body,
         )
-        replace_content(obj, await self._whole(place, subresource, (await self._session.call(place, request)).body))
+        answer = (await self._session.call(place, request)).body
+        if not subresource and objects.origin_of(obj) is not None:
+            self._check_status(place, obj, body, answer)
+        replace_content(obj, await self._whole(place, subresource, answer))
         return obj
 
     async def update_status(self, obj: W, **options: Unpack[WriteArguments]) -> W:
@@ -151,7 +156,7 @@ class Writer:
         self,
         obj: Object | KindOf[O],
         name: str | ObjectKey = "",
-        *,
+        *misplaced: Never,
         namespace: str = "",
         dry_run: bool = False,
         propagation_policy: str = "",
@@ -166,6 +171,7 @@ class Writer:
         is the time that a Pod has to terminate. `uid` and `resource_version` are preconditions: raises Conflict if they
         are not met.
         """
+        refuse_positional("delete", (obj, name), misplaced)
         if isinstance(obj, _OBJECTS):
             place = await self._session.place_of(obj)
         else:
@@ -224,6 +230,13 @@ class Writer:
             content_type=patch_type.value,
         )
         return (await self._session.call(place, request)).body
+
+    def _check_status(self, place: CallTarget, obj: object, sent: bytes, answer: bytes) -> None:
+        """Warn of a status that was sent and not stored."""
+        if b'"status"' in sent:
+            from pilotage.client.droppedstatus import warn_of_dropped_status  # few writes have one
+
+            warn_of_dropped_status(self._session, place, obj, sent, answer)
 
     async def _whole(self, place: CallTarget, subresource: str, answer: bytes) -> bytes:
         """The object after a write: the answer, or the stored object, if the subresource answers with another kind."""

@@ -11,6 +11,7 @@ from pilotage.cluster.writes import PendingWrite, WriteTracker
 from pilotage.errors import StaleCache
 from pilotage.meta import objects
 from pilotage.meta.kinds import GroupResource
+from pilotage.meta.text.counts import counted
 
 _PRUNED_AT = 1000
 """The number of outdated objects above which those that the informer has updated are dropped."""
@@ -173,7 +174,7 @@ class ReadBarrier:
         missing = (
             f"version {wanted}"
             if wanted > _number(version)
-            else f"{len(self._outdated)} objects that were deleted or changed"
+            else f"deleted or changed: {counted(len(self._outdated), 'object')}"
         )
         return StaleCache(
             f"the cache of {self._resource} is at version {version or '0'} and has not seen this program's own writes "

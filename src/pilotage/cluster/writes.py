@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from pilotage.cluster.calllog import log, logged
+from pilotage.cluster.chains import CHAIN, note_write
 from pilotage.cluster.refusals import Refusals
 from pilotage.errors import Forbidden
 from pilotage.meta.kinds import GroupResource, GroupVersionResource
@@ -69,13 +71,13 @@ class WriteTracker:
         """Record the response to a write. A dry run does not count."""
         if request.write.dry_run or request.delete.dry_run:
             return
-        if not self._observers and (head := _VERSION.match(data)) is not None:
+        if not self._observers and CHAIN.get() is None and (head := _VERSION.match(data)) is not None:
             key = request.resource.group, request.resource.resource
             if not self._subscribers.get(key):
                 reached = int(head[1])
                 if reached > self._highest.get(key, 0):
                     self._highest[key] = reached
-                return  # the rest is only for subscribers and observers
+                return  # the rest is only for subscribers, observers and chains
         try:
             answer = _ANSWER.decode(data)
         except msgspec.DecodeError:
@@ -102,6 +104,7 @@ class WriteTracker:
         key = GroupResource(resource.group, resource.resource)
         if write.version > self._highest.get(key, 0):
             self._highest[key] = write.version
+        note_write(key, write)
         for subscriber in self._subscribers.get(key, ()):
             subscriber(write)
         for observer in self._observers:
@@ -118,7 +121,8 @@ class TrackedTransport(TransportWrapper):
 
     async def call(self, request: APIRequest) -> Response:
         try:
-            response = await self._inner.call(request)
+            send = self._inner.call
+            response = await (logged(send, request) if log.shows_debug() else send(request))
         except Forbidden as error:
             self._refusals.note(request, error)
             raise
@@ -130,7 +134,8 @@ class TrackedTransport(TransportWrapper):
 
     async def list(self, request: APIRequest) -> Page:
         try:
-            page = await self._inner.list(request)
+            send = self._inner.list
+            page = await (logged(send, request) if log.shows_debug() else send(request))
         except Forbidden as error:
             self._refusals.note(request, error)
             raise

@@ -14,6 +14,7 @@ from pilotage.controller.controller import Controller, ManagerSettings
 from pilotage.controller.debounce import Debouncer
 from pilotage.controller.gate import Gate
 from pilotage.controller.handlers import Handler, enqueue_request_for_object, enqueue_request_for_owner
+from pilotage.controller.hotloops import OnHotLoop
 from pilotage.controller.options import ControllerOptions
 from pilotage.controller.predicates import Predicate, check_predicates
 from pilotage.controller.reconcilers.reconciler import AnyReconciler, reconcile_function
@@ -59,6 +60,7 @@ class ControllerBuilder(Generic[Q_co]):
         if manager is None:
             raise InvalidDefinition("a ControllerBuilder needs a manager: ControllerBuilder(manager)")
         self._manager = manager
+        manager.declared.begin_controller(self)
         self._for: GroupVersionKind | None = None
         self._for_kind: forms.Kind | None = None
         self._watches: list[_Watch] = []
@@ -158,6 +160,7 @@ class ControllerBuilder(Generic[Q_co]):
 
     def build(self, reconciler: AnyReconciler[Q_co]) -> Controller:
         """The same as `complete`; controller-runtime has both."""
+        self._manager.declared.complete_controller(self)
         name = self._checked_name()
         if reconciler is None:
             raise InvalidDefinition(f"the controller {name} needs a reconciler: complete(reconciler)")
@@ -182,6 +185,7 @@ class ControllerBuilder(Generic[Q_co]):
                 self._gate(),
                 manager.beginning,
                 manager.options.on_reconcile_failure,
+                self._on_hot_loop(name),
             ),
         )
         for source in sources:
@@ -208,13 +212,27 @@ class ControllerBuilder(Generic[Q_co]):
         shards, cache, kind = self._manager.shards, self._manager.cache, self._for
 
         def exists(request: Request) -> bool:
-            informer = cache.informer(kind) if kind is not None else None
-            try:
-                return informer is None or informer.find(request.name, namespace=request.namespace) is not None
-            except NotCached:
-                return False  # its namespace was removed from the cache
+            return kind is None or cache.informer(kind) is None or self._cached(request) is not None
 
         return Gate(shards, exists) if shards is not None else None
+
+    def _on_hot_loop(self, name: str) -> OnHotLoop:
+        """Records an event about the object of a request that triggers itself, where it is cached."""
+
+        def record(request: Request, sentence: str) -> None:
+            if (found := self._cached(request)) is not None:
+                recorder = self._manager.cluster.event_recorder_for(name)
+                recorder.event(found, "Warning", "HotLoop", sentence)
+
+        return record
+
+    def _cached(self, request: Request) -> Any:
+        """The object of a request, as the cache has it."""
+        informer = self._manager.cache.informer(self._for) if self._for is not None else None
+        try:
+            return informer.find(request.name, namespace=request.namespace) if informer is not None else None
+        except NotCached:
+            return None  # its namespace was removed from the cache
 
     def _watch(
         self,
@@ -248,5 +266,8 @@ class ControllerBuilder(Generic[Q_co]):
 
     def _checked_name(self) -> str:
         if not self._name and self._for is None:
-            raise InvalidDefinition("a controller without for_(…) needs a name: call named(…)")
+            raise InvalidDefinition(
+                "this controller has no for_(…), which declares the kind that it reconciles: call for_(Database); a "
+                "controller of requests that are not objects of one kind needs a name instead: call named(…)"
+            )
         return self._name or str(self._for.kind if self._for is not None else "").lower()

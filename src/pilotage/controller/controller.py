@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from pilotage.cluster.fencing import fenced
 from pilotage.controller import reasons
 from pilotage.controller.gate import Gate
+from pilotage.controller.hotloops import HotLoops, OnHotLoop
 from pilotage.controller.metrics import ControllerMetrics
 from pilotage.controller.options import ControllerOptions, ResolvedOptions, resolve
 from pilotage.controller.reconcilers.reconciler import AnyReconciler, reconcile_function
 from pilotage.controller.request import Request
 from pilotage.controller.sources.runningsources import RunningSources
 from pilotage.controller.sources.sources import Source
+from pilotage.controller.triggers import are_shown, triggers_of
 from pilotage.controller.worker import Job, Worker, log
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.failures import OnReconcileFailure
@@ -53,6 +55,8 @@ class ManagerSettings:
     """Decides with which objects a controller begins."""
     on_failure: OnReconcileFailure | None = None
     """Called with each reconcile that has failed."""
+    on_hot_loop: OnHotLoop | None = None
+    """Called with each request that triggers itself."""
 
 
 class Controller:
@@ -103,6 +107,7 @@ class Controller:
             stopping=self._stopping,
             tracker=manager.tracker,
             gate=manager.gate,
+            hot_loops=HotLoops(name, log, manager.on_hot_loop),
             on_failure=manager.on_failure,
             timeout=self.settings.reconciliation_timeout,
             recover_panic=self.settings.recover_panic,
@@ -188,7 +193,10 @@ class Controller:
 
     def reconcile_object(self, name: str, namespace: str = "") -> None:
         """Add a request for an object, as if it had changed."""
-        self.queue.add(Request(name, namespace))
+        request = Request(name, namespace)
+        if are_shown(log):
+            triggers_of(self.queue).note(request, "reconcile_object")
+        self.queue.add(request)
 
     def idle(self, horizon: float = 0.0) -> bool:
         """Whether there is nothing to do now, and nothing is scheduled within `horizon` seconds."""

@@ -8,13 +8,15 @@ import math
 import sys
 from collections.abc import Awaitable, Sequence
 
+from pilotage.cluster.chains import WRITTEN
 from pilotage.controller.debounce import Debouncer
 from pilotage.controller.event import Event, EventData
 from pilotage.controller.handlers import Handler, Requests, listed
-from pilotage.controller.predicates import Predicate
+from pilotage.controller.predicates import Predicate, name_of
 from pilotage.controller.request import Enqueue, Request
-from pilotage.controller.triggers import TRIGGERS
+from pilotage.controller.triggers import chain_of, triggers_of
 from pilotage.errors import DecodeError
+from pilotage.meta.text.counts import counted
 from pilotage.reflector.intake import USER_FAILURES
 from pilotage.telemetry import tracing
 from pilotage.telemetry.logs import logger
@@ -46,8 +48,12 @@ class EventPipeline:
         predicates: Sequence[Predicate] = (),
         low_priority: int = LOW_PRIORITY,
         debouncer: Debouncer | None = None,
+        source: str = "",
     ) -> None:
+        """`source` is the name of the source of the events, for the log."""
         self._queue = queue
+        self._triggers = triggers_of(queue)
+        self._log = log.bind(controller=queue.name, source=source)
         self._debouncer = debouncer
         self._handler = handler
         self._predicates = tuple(predicates)
@@ -67,6 +73,8 @@ class EventPipeline:
         try:
             for predicate in self._predicates:
                 if not predicate(event):
+                    if log.shows_debug():
+                        self._log_decision("Event dropped", event, predicate=name_of(predicate))
                     return
             requests = self._handler(event)
             if type(requests) not in _PLAIN and inspect.isawaitable(requests):
@@ -116,12 +124,12 @@ class EventPipeline:
         if self.idle():
             return ""
         if self._postponed.idle(math.inf) and self._debouncer is not None:
-            return f"{len(self._debouncer)} requests wait for the end of their debounce period"
+            return f"{counted(len(self._debouncer), 'request')} in a debounce period"
         failing = [one for one in self._postponed.waiting() if one.error]
         if not failing:
             return "a handler has not returned yet"
         first = failing[0]
-        more = f", and {len(failing) - 1} more events wait for a retry" if len(failing) > 1 else ""
+        more = f", and {counted(len(failing) - 1, 'more event')} to be retried" if len(failing) > 1 else ""
         return (
             f"the handler or a predicate failed {self._postponed.num_requeues(first)} times for {first.event}, "
             f"last with {first.error}{more}"
@@ -139,16 +147,23 @@ class EventPipeline:
             self._enqueue(event, await requests if inspect.isawaitable(requests) else requests)
 
     def _enqueue(self, event: Event, requests: Requests) -> None:
-        priority, debouncer = (self._low_priority, None) if event.is_unchanged else (0, self._debouncer)
-        is_traced = tracing.active() is not None
+        if is_unchanged := event.is_unchanged:
+            priority, debouncer = self._low_priority, None
+        else:
+            priority, debouncer = 0, self._debouncer
+        are_triggers_shown = tracing.active() is not None or log.shows_debug()
+        chain = chain_of(event) if WRITTEN and not is_unchanged else None
         for item in requests if type(requests) in _PLAIN else listed(requests):
             request = item.request if isinstance(item, Enqueue) else item
             if not isinstance(request, Request):
                 raise TypeError(
                     f"a handler must return requests, Request(name, namespace), not {type(request).__name__}"
                 )
-            if is_traced:
-                TRIGGERS.note(self._queue, request, event)
+            if are_triggers_shown:
+                self._triggers.note(request, str(event))
+                self._log_decision("Event queued a request", event, request=item)
+            if chain is not None:
+                self._triggers.note_chain(request, chain)
             if isinstance(item, Enqueue):
                 self._queue.add(
                     request, after=item.after, priority=priority if item.priority is None else item.priority
@@ -157,6 +172,9 @@ class EventPipeline:
                 self._queue.add(request, priority=priority)
             else:
                 debouncer.add(self._queue, request, priority)
+
+    def _log_decision(self, message: str, event: Event, **fields: object) -> None:
+        self._log.debug(message, namespace=event.namespace, name=event.name, event=event.type, **fields)
 
     def _postpone(self, postponed: _Postponed) -> None:
         if self._closed:

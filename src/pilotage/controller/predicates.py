@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from types import FunctionType
 from typing import Any, TypeAlias
 
 from pilotage.controller.event import Event
@@ -58,17 +59,17 @@ def annotation_changed(event: Event) -> bool:
 
 def and_(*predicates: Predicate[T]) -> Predicate[T]:
     """Passes events that pass all of them."""
-    return lambda event: all(predicate(event) for predicate in predicates)
+    return _named("and_", predicates, lambda event: all(predicate(event) for predicate in predicates))
 
 
 def or_(*predicates: Predicate[T]) -> Predicate[T]:
     """Passes events that pass at least one of them."""
-    return lambda event: any(predicate(event) for predicate in predicates)
+    return _named("or_", predicates, lambda event: any(predicate(event) for predicate in predicates))
 
 
 def not_(predicate: Predicate[T]) -> Predicate[T]:
     """Passes events that do not pass."""
-    return lambda event: not predicate(event)
+    return _named("not_", (predicate,), lambda event: not predicate(event))
 
 
 def on_object(function: Callable[[T], bool]) -> Predicate[T]:
@@ -78,7 +79,7 @@ def on_object(function: Callable[[T], bool]) -> Predicate[T]:
         obj = event.object
         return _has(event, obj) and function(obj)
 
-    return passes
+    return _named("on_object", (function,), passes)
 
 
 def label_selector(selector: Selector | Mapping[str, Any] | str) -> Predicate:
@@ -99,7 +100,21 @@ def label_selector(selector: Selector | Mapping[str, Any] | str) -> Predicate:
         header = event.header
         return header is not None and matches(header.labels)
 
+    passes.__qualname__ = f"label_selector({selector})"
     return passes
+
+
+def name_of(function: object) -> str:
+    """The name of a predicate as it was written: `not_(generation_changed)`."""
+    name = getattr(function, "__qualname__", "") or type(function).__qualname__
+    return str(name).rpartition("<locals>.")[2]
+
+
+def _named(name: str, parts: Iterable[object], predicate: Predicate[T]) -> Predicate[T]:
+    """A combined predicate with a name for the log."""
+    if isinstance(predicate, FunctionType):
+        predicate.__qualname__ = f"{name}({', '.join(name_of(part) for part in parts)})"
+    return predicate
 
 
 def _changed(event: Event, part: Callable[[Header], object]) -> bool:

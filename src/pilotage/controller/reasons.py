@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from pilotage.controller.activity import Unfinished
 from pilotage.controller.request import Request
+from pilotage.meta.text.counts import counted
 
 V = TypeVar("V")
 
@@ -24,7 +25,7 @@ def tried_again(
         for request, state in _first(unfinished.items())
     ]
     more = len(unfinished) - len(found)
-    return found + ([f"{more} more requests wait for a retry"] if more > 0 else [])
+    return found + ([f"{counted(more, 'more request')} to be retried"] if more > 0 else [])
 
 
 def due(waiting: Mapping[Request, float], unfinished: Collection[Request], horizon: float) -> list[str]:

@@ -9,13 +9,15 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 
 from pilotage.cache.errors import NamespaceRemoved
+from pilotage.cluster.chains import CHAIN, WRITTEN, WriteChain
 from pilotage.controller.activity import Activity
 from pilotage.controller.gate import Gate
+from pilotage.controller.hotloops import HotLoops
 from pilotage.controller.metrics import ControllerMetrics
 from pilotage.controller.reconcilers.reconciler import Outcome, Reconcile
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result, is_terminal, leaves
-from pilotage.controller.triggers import TRIGGERS
+from pilotage.controller.triggers import are_shown, triggers_of
 from pilotage.errors import Conflict, NotFound, PilotageError, StaleCache
 from pilotage.manager.failures import OnReconcileFailure, ReconcileFailure
 from pilotage.manager.work import RECONCILE, WorkTracker
@@ -58,6 +60,7 @@ class Job:
     metrics: ControllerMetrics
     stopping: asyncio.Event
     """Set before the workers are cancelled. A cancellation without it came from a reconciler, and is ignored."""
+    hot_loops: HotLoops
     tracker: WorkTracker | None = None
     gate: Gate | None = None
     activity: Activity = field(default_factory=Activity)
@@ -88,12 +91,17 @@ class Worker:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._fields: Mapping[str, object] = job.log_fields
+        self._triggers = triggers_of(job.queue)
+        self._chain = WriteChain()
         self._is_delayed = False  # whether the last reconcile returned `requeue_after`
+        self._result = ""
+        """That of the last reconcile, for the log."""
 
     async def run(self) -> None:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None  # a coroutine runs in one
         queue, tracker, gate = self._job.queue, self._job.tracker, self._job.gate
+        CHAIN.set(self._chain)
         try:
             while True:
                 async with queue.take() as request:
@@ -125,6 +133,10 @@ class Worker:
     async def _process(self, request: Request, loop: asyncio.AbstractEventLoop) -> None:
         job, traces = self._job, tracing.active()
         fields = log_context(**self._fields, namespace=request.namespace, name=request.name, reconcileID=_ReconcileID())
+        chain, shows_debug = self._chain, log.shows_debug()
+        chain.length = self._triggers.take_chain(request) if WRITTEN else 0
+        chain.last_write = None
+        triggers = self._triggers.take(request) if shows_debug or traces is not None else []
         began = loop.time()
         self._is_delayed = False
         job.metrics.active.inc()
@@ -133,8 +145,13 @@ class Worker:
                 if traces is None:
                     await self._reconcile(request)
                 else:
-                    with self._span(traces, request):
+                    with self._span(traces, request, triggers):
                         await self._reconcile(request)
+                if shows_debug:
+                    seconds = round(loop.time() - began, 6)
+                    log.debug("Reconciled", result=self._result, seconds=seconds, triggers=triggers)
+                if chain.length:
+                    job.hot_loops.record(request, chain, loop.time())
         finally:
             ended = loop.time()
             job.metrics.active.dec()
@@ -145,18 +162,19 @@ class Worker:
         """Drop a request that another replica works on."""
         self._job.queue.forget(request)
         self._job.activity.forget(request)
+        self._triggers.take_chain(request)
 
     def _tracked(self, request: Request) -> AbstractContextManager[object]:
         tracker = self._job.tracker
         return tracker.track(RECONCILE, f"{self._job.controller} {request}") if tracker is not None else nullcontext()
 
-    def _span(self, traces: Tracing, request: Request) -> AbstractContextManager[object]:
+    def _span(self, traces: Tracing, request: Request, triggers: list[str]) -> AbstractContextManager[object]:
         attributes: dict[str, str | int | bool | list[str]] = {
             **{key: str(value) for key, value in self._fields.items()},
             "namespace": request.namespace,
             "name": request.name,
             "reconcileID": reconcile_id(),
-            "triggers": TRIGGERS.take(self._job.queue, request),
+            "triggers": triggers,
         }
         return traces.span(f"Reconcile {self._job.controller}", attributes)
 
@@ -196,11 +214,12 @@ class Worker:
                 job.metrics.timeouts.inc()
 
     def _finish(self, request: Request, result: Result) -> None:
-        queue, results, activity = self._job.queue, self._job.metrics.results, self._job.activity
+        queue, activity = self._job.queue, self._job.activity
         if result is _DONE or not (result.requeue_after or result.requeue):
             queue.forget(request)
             activity.record_success(request)
-            results["success"]()
+            self._result = "success"
+            self._job.metrics.results["success"]()
             return
         priority = queue.priority_of(request) if result.priority is None else result.priority
         if result.requeue_after:
@@ -208,11 +227,18 @@ class Worker:
             activity.record_due(request, result.requeue_after)
             self._is_delayed = True
             queue.add(request, after=result.requeue_after, priority=priority)
-            results["requeue_after"]()
+            self._count(request, "requeue_after", f"requeue_after={result.requeue_after:g}")
         else:
             activity.record_retry(request, None)
             queue.add(request, rate_limited=True, priority=priority)
-            results["requeue"]()
+            self._count(request, "requeue", "requeue")
+
+    def _count(self, request: Request, result: str, next_trigger: str = "") -> None:
+        """Count a result, and note it for the log, and what it adds the request to the queue for."""
+        self._job.metrics.results[result]()
+        self._result = result
+        if next_trigger and are_shown(log):
+            self._triggers.note(request, next_trigger)
 
     def _fail(self, request: Request, error: BaseException) -> None:
         """Count, log and requeue. Called in the `except` block, so that the log line has the traceback."""
@@ -226,7 +252,7 @@ class Worker:
             self._finish(request, _DONE)
             return
         job.metrics.errors.inc()
-        job.metrics.results["error"]()
+        self._count(request, "error", "" if is_terminal(error) else f"retry after {type(error).__name__}")
         if (traces := tracing.active()) is not None:
             traces.fail(error)
         if is_terminal(error):

@@ -3,7 +3,7 @@ called."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 
 def check_keywords(function: Callable[..., object], given: Collection[str], known: frozenset[str]) -> None:
@@ -17,3 +17,10 @@ def check_keywords(function: Callable[..., object], given: Collection[str], know
     own = {parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
     options = ", ".join(sorted(own | known))
     raise TypeError(f"{function.__name__}() has no option {unknown!r}: its options are {options}")
+
+
+def refuse_positional(name: str, arguments: Sequence[object], misplaced: Sequence[object]) -> None:
+    """Raise TypeError for a namespace that was given by position, with the call that was meant."""
+    if misplaced:
+        shown = ", ".join(getattr(each, "__name__", None) or repr(each) for each in arguments)
+        raise TypeError(f"{name}() takes the namespace by its name: {name}({shown}, namespace={misplaced[0]!r})")

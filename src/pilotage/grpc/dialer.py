@@ -114,8 +114,21 @@ def _failure_text(endpoint: Endpoint, error: OSError, hint: str) -> str:
     if isinstance(error, PermissionError) and endpoint.path:
         return f"{endpoint}: permission denied: {_owners(endpoint.path)}"
     if isinstance(error, ConnectionRefusedError):
+        if endpoint.path and (found := _other_file(endpoint.path)):
+            return f"{endpoint}: this is {found} and not a socket: give the path of the server's socket"
         return f"{endpoint}: connection refused: no server listens there{hint}"
     return f"{endpoint}: cannot connect: {error.strerror or error}"
+
+
+def _other_file(path: str) -> str:
+    """What a path is, in words; empty for a socket."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return ""
+    if stat.S_ISSOCK(mode):
+        return ""
+    return "a directory" if stat.S_ISDIR(mode) else "a file"
 
 
 def _owners(path: str) -> str:

@@ -41,9 +41,22 @@ class Declared:
     def __init__(self) -> None:
         self.watches: list[DeclaredWatch] = []
         self.recorders: list[DeclaredRecorder] = []
+        self._builders: dict[object, str] = {}  # those that are not completed, with their places
 
     def watch(self, watch: DeclaredWatch) -> None:
         self.watches.append(watch)
+
+    def begin_controller(self, builder: object) -> None:
+        """A builder was created, which must be completed."""
+        self._builders[builder] = stack.caller()
+
+    def complete_controller(self, builder: object) -> None:
+        self._builders.pop(builder, None)
+
+    def take_incomplete(self) -> list[str]:
+        """The places of builders that were not completed; each once."""
+        places, self._builders = [*self._builders.values()], {}
+        return places
 
     def record_events(self, name: str, api_version: str = "v1") -> None:
         self.recorders.append(DeclaredRecorder(name, stack.caller(), api_version))

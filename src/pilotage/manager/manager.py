@@ -444,6 +444,10 @@ class Manager:
     def _launch(self) -> None:
         if self._exits is None:
             raise _closed()
+        for place in self.declared.take_incomplete():
+            from pilotage.manager.lifecycle import log
+
+            log.warning("A controller was not completed and does not run: call complete(reconciler)", builder=place)
         self._lifecycle.launch()
 
     def _signals(self, *, deferred: bool = False) -> AbstractContextManager[None]:

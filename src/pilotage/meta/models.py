@@ -33,7 +33,13 @@ _SCALARS = (str, int, float, bool, bytes)
 
 
 def omit(default: T) -> T:
-    """A field's default that is not written: `namespace: str = omit("")`."""
+    """A field's default that is not written: `namespace: str = omit("")`. Objects share it, so it cannot be changed."""
+    is_model = isinstance(default, msgspec.Struct) and not default.__struct_config__.frozen
+    if is_model or (isinstance(default, list | dict | set) and default):
+        raise InvalidDefinition(
+            f"omit({default!r:.200}): only a plain value such as text or a number can be left out by comparison; write "
+            "`= None` for a field that may be absent, or the default without omit(…), which writes it"
+        )
     made: T = msgspec.field(default=default)
     return made
 
@@ -83,6 +89,19 @@ class ModelMeta(msgspec.StructMeta):
         if markers:
             made.__markers__ = made.__markers__ + markers
         return made
+
+    if not typing.TYPE_CHECKING:
+
+        def __call__(cls, *args: Any, **fields: Any) -> Any:
+            """Construct an object. msgspec's errors name neither the class nor the fields that it has."""
+            try:
+                return super().__call__(*args, **fields)
+            except TypeError as error:
+                if error.__traceback__.tb_next is None:  # raised by msgspec, not by code of the class
+                    from pilotage.meta.arguments import refusal  # only for errors
+
+                    raise TypeError(refusal(cls, fields, error)) from None
+                raise
 
 
 def _default(value: Any) -> Any:

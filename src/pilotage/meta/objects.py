@@ -221,7 +221,7 @@ def metadata_of(document: Any) -> ObjectMeta:
     try:
         return msgspec.convert(_normalized(document or {}, ObjectMeta), ObjectMeta, dec_hook=dec_hook)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise _refusal("metadata", document, error) from error
+        raise _refusal("metadata", document, error, document) from error
 
 
 def read(data: Bytes) -> dict[str, Any]:
@@ -251,7 +251,7 @@ def _tolerantly(kind: type[M], data: Bytes) -> M:
     try:
         return msgspec.convert(_normalized(document, kind), kind, dec_hook=dec_hook)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise _refusal(_name(kind), document.get("metadata"), error) from error
+        raise _refusal(_name(kind), document.get("metadata"), error, document) from error
 
 
 def _normalized(document: Any, model: type[Model]) -> Any:
@@ -325,9 +325,13 @@ def _name(kind: type[Model]) -> str:
     return kind.__resource__.gvk.kind if issubclass(kind, Resource) else "the metadata of an object"
 
 
-def _refusal(what: str, metadata: Any, error: Exception) -> DecodeError:
+def _refusal(what: str, metadata: Any, error: Exception, document: Any) -> DecodeError:
     reason, _, place = str(error).partition(" - at `$")
     path = place.rstrip("`")
+    if "[...]" in path:
+        from pilotage.meta.paths import with_keys  # few errors need it
+
+        path = with_keys(path, document, reason)
     identity = metadata if isinstance(metadata, dict) else {}
     names = [name for key in ("namespace", "name") if isinstance(name := identity.get(key), str) and name]
     subject = " ".join([what, "/".join(names)]) if names else what

@@ -9,12 +9,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from pilotage.telemetry.lines import escaped, event_of, program_frames, text_of, traceback_of, value_of
+from pilotage.telemetry.lines import (
+    Failures,
+    escaped,
+    event_of,
+    object_of,
+    program_frames,
+    text_of,
+    traceback_of,
+    value_of,
+)
 
 _LEVELS = (
     (logging.CRITICAL, "FATAL", "1;31"),
@@ -29,7 +37,6 @@ _IN_COLUMNS = {"controller", "namespace", "name", "controllerGroup", "controller
 _NARROWEST = (10, 0)
 _WIDEST = (18, 34)
 """The columns of the controller and the object grow up to here; what is longer is shown whole, out of line."""
-_REMEMBERED = 1000
 _INDENT = " " * 15
 
 
@@ -45,11 +52,11 @@ class ConsoleFormatter(logging.Formatter):
         self._colours = colours
         self._tracebacks = tracebacks
         self._widths = list(_NARROWEST)
-        self._failures: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._failures = Failures()
 
     def format(self, record: logging.LogRecord) -> str:
         event = event_of(record)
-        who, about = _who(record, event.fields), _object(event.fields)
+        who, about = _who(record, event.fields), escaped(object_of(event.fields))
         failed = record.levelno >= logging.ERROR
         level, style = next((name, style) for least, name, style in _LEVELS if record.levelno >= least)
         words = [
@@ -78,27 +85,15 @@ class ConsoleFormatter(logging.Formatter):
             return []
         places = [] if self._tracebacks else _program_lines(record.exc_info[1])
         lines = [escaped(line) for line in places or traceback_of(self, record).split("\n")]
-        if not self._tracebacks and self._is_repeated((who, about), "\n".join(lines)):
+        if not self._tracebacks and self._failures.is_repeated(who, about, "\n".join(lines)):
             return []
         return [self._styled(_INDENT + line, _DIM) for line in lines]
-
-    def _is_repeated(self, key: tuple[str, str], text: str) -> bool:
-        repeated = self._failures.pop(key, None) == text
-        self._failures[key] = text
-        if len(self._failures) > _REMEMBERED:
-            self._failures.popitem(last=False)
-        return repeated
 
 
 def _who(record: logging.LogRecord, fields: Mapping[str, object]) -> str:
     """The controller; elsewhere the part of Pilotage, or the logger of the program."""
     name = text_of(fields.get("controller", record.name))
     return escaped(name.removeprefix("pilotage.").removeprefix("controller-runtime."))
-
-
-def _object(fields: Mapping[str, object]) -> str:
-    parts = [text_of(fields[key]) for key in ("namespace", "name") if fields.get(key)]
-    return escaped("/".join(parts))
 
 
 def _program_lines(error: BaseException) -> list[str]:
@@ -115,6 +110,12 @@ def _program_lines(error: BaseException) -> list[str]:
             lines.append(f"caused by {text_of(cause)}")
         lines += [f"{_shown(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}" for frame in frames]
     return lines
+
+
+def place_in_program(error: BaseException) -> str:
+    """`FILE:LINE in FUNCTION` of the line of the program that raised an error; empty if none did."""
+    frames = next((frames for _, frames in program_frames(error) if frames), [])
+    return f"{_shown(frames[-1].filename)}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
 
 
 def _shown(file: str) -> str:

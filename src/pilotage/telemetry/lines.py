@@ -9,11 +9,13 @@ import os
 import re
 import time
 import traceback
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 
 MAX_TEXT = 8192
 """Characters of one value that are logged; a longer value is truncated."""
 
+_REMEMBERED = 1000
 _PACKAGE = __name__.partition(".")[0]
 _OWN = (
     os.path.dirname(os.path.dirname(__file__)) + os.sep,
@@ -39,6 +41,22 @@ class LogEvent:
         return " ".join([escaped(text_of(self.message)), *pairs])
 
 
+class Failures:
+    """Recognises a traceback that was shown already, while the same object fails in the same way."""
+
+    def __init__(self) -> None:
+        self._shown: OrderedDict[tuple[str, str], str] = OrderedDict()
+
+    def is_repeated(self, controller: str, obj: str, text: str) -> bool:
+        """Whether the last traceback of this object was the same."""
+        key = controller, obj
+        is_repeated = self._shown.pop(key, None) == text
+        self._shown[key] = text
+        if len(self._shown) > _REMEMBERED:
+            self._shown.popitem(last=False)
+        return is_repeated
+
+
 class EventFormatter(logging.Formatter):
     """Of an error of this library, the traceback has the lines of the program alone; `tracebacks=True` shows all."""
 
@@ -51,11 +69,22 @@ class EventFormatter(logging.Formatter):
 
 
 class LineFormatter(EventFormatter):
-    """Readable lines. A traceback follows its line, indented, so that it cannot be mistaken for an event."""
+    """Readable lines. A traceback follows its line, indented, so that it cannot be mistaken for an event.
+
+    It is shown once while the same object fails in the same way; `tracebacks=True` shows each.
+    """
+
+    def __init__(self, *, tracebacks: bool = False) -> None:
+        super().__init__(tracebacks=tracebacks)
+        self._failures = Failures()
 
     def format(self, record: logging.LogRecord) -> str:
         head = f"{_moment(record)} {record.levelname:<7} {escaped(record.name)} {event_of(record)}"
         if not (trace := self._trace_of(record)):
+            return head
+        fields = event_of(record).fields
+        who, about = text_of(fields.get("controller", record.name)), object_of(fields)
+        if about and not self._tracebacks and self._failures.is_repeated(who, about, trace):
             return head
         return "\n".join([head, *(f"    {escaped(line)}" for line in trace.split("\n"))])
 
@@ -88,6 +117,11 @@ def escaped(text: str) -> str:
 
 def _escape(character: str) -> str:
     return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(character, f"\\u{ord(character):04x}")
+
+
+def object_of(fields: Mapping[str, object]) -> str:
+    """The object that an event is about, as `namespace/name`; empty if it is about none."""
+    return "/".join(text_of(fields[key]) for key in ("namespace", "name") if fields.get(key))
 
 
 def event_of(record: logging.LogRecord) -> LogEvent:

@@ -12,9 +12,10 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
+from functools import partial
 from typing import Protocol
 
 from pilotage.telemetry import levels as levels_
@@ -36,10 +37,13 @@ class LogStream(Protocol):
 class Logger:
     """Writes events with fields to a logger of the standard library."""
 
-    __slots__ = ("_fields", "_logger")
+    __slots__ = ("_fields", "_logger", "shows_debug")
 
     def __init__(self, logger: logging.Logger, fields: Mapping[str, object] | None = None) -> None:
         self._logger = logger
+        self.shows_debug: Callable[[], bool] = partial(logger.isEnabledFor, logging.DEBUG)
+        """Whether `debug` shows anything: the test before work that is only for the log. The standard library computes
+        it once for each change of levels."""
         self._fields = dict(fields or {})
 
     @property

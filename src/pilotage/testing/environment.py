@@ -119,6 +119,11 @@ class Environment:
         if timeout is None:
             virtual = isinstance(asyncio.get_running_loop(), VirtualLoop)
             timeout = VIRTUAL_IDLE_SECONDS if virtual else WAIT_SECONDS
+        if self._manager.is_stopping:
+            raise ManagerStopped(
+                "the manager of this environment has stopped, as it does at the end of a running() block: call "
+                "run_until_idle inside of the block, or use another environment"
+            )
         try:
             await self.manager.run_until_idle(timeout, horizon)
         except NotIdle as error:

@@ -130,3 +130,19 @@ def test_classes_and_references_may_be_mixed_and_setup_may_be_a_reference(tmp_pa
     assert todo.output("get", "todos") == "NAME   TEXT   PHASE\nmilk   x      Open\n"
     assert todo.output("get", "cm", "-o", "name").startswith("configmap/")
     assert [kind.__name__ for kind in tool.kinds] == ["Todo", "ConfigMap"]
+
+
+def test_kinds_that_cannot_be_imported_are_one_line_and_help_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "brokenkinds.py").write_text("import nosuchmodule\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    tool = kit.Tool("notes", kinds="brokenkinds:Note", storage=f"sqlite:{tmp_path}/n.db")
+    assert tool.run(["get", "notes"]) == 1
+    assert capsys.readouterr().err == (
+        "error: the module brokenkinds of 'brokenkinds:Note' cannot be imported: ModuleNotFoundError: No module named "
+        "'nosuchmodule' (brokenkinds.py:1 in <module>)\n"
+    )
+    assert tool.run(["--help"]) == 0
+    assert "usage: notes" in capsys.readouterr().out

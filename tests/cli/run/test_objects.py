@@ -22,7 +22,7 @@ async def test_objects_are_applied_to_the_default_namespace_unless_they_name_one
     async with pt.Cluster.embedded() as cluster:
         objects = AppliedObjects(cluster.client, [Manifest(document, "a.yaml") for document in documents], "default")
         assert not objects.idle(0)
-        assert objects.busy(0) == ["3 objects of -f are not applied"]
+        assert objects.busy(0) == ["not applied yet: 3 objects of -f"]
         await objects.start()
         assert objects.idle(0)
         assert await cluster.client.find(Namespace, "other") is not None

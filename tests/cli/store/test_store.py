@@ -318,7 +318,7 @@ def test_what_can_be_read_of_a_damaged_file_is_exported_and_imported(
     assert main(["store", "export", "sqlite:a.db", "--skip-damaged"]) == 1
     captured = capsys.readouterr()
     assert "left out: /default/core/secrets/team/s" in captured.err
-    assert "1 entries were left out, 3 objects were exported. Nothing was changed in it" in captured.err
+    assert "left out: 1 entry; exported: 3 objects. Nothing was changed in it" in captured.err
     assert (folder / "a.db").read_bytes() == before
     (folder / "rest.yaml").write_text(captured.out)
     _store("import", "sqlite:b.db", "rest.yaml")

@@ -42,3 +42,13 @@ def test_a_wire_that_there_is_not_is_an_error_that_names_where_it_comes_from(mon
     monkeypatch.setenv("PILOTAGE_DEVICE_WIRE", "V6")
     with pytest.raises(InvalidDefinition, match=f"^PILOTAGE_DEVICE_WIRE: unknown wire generation 'V6': {known}"):
         device.connect(SOCKET)
+
+
+def test_a_target_may_be_text_and_a_config_may_be_connected() -> None:
+    config = Config(target="unix:///tmp/device.sock")
+    assert config.address == Target(path="/tmp/device.sock")
+    assert config.target == config.address
+    devices = device.connect(config, wire="v8")
+    assert (devices.config.address, devices.config.wire) == (config.address, "v8")
+    with pytest.raises(InvalidDefinition):
+        Config(target="http://somewhere/else")

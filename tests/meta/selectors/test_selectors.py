@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pilotage.errors import BadRequest
 from pilotage.meta.selectors.language import Operator
 from pilotage.meta.selectors.selectors import FieldRequirement, FieldSelector, Requirement, Selector
+from pilotage.types.meta.v1 import LabelSelector, LabelSelectorRequirement
 
 LABELS = {"app": "web", "tier": "front", "size": "10", "empty": ""}
 
@@ -235,3 +236,11 @@ def test_a_field_selector_knows_the_value_that_it_requires() -> None:
     assert selector.requires("metadata.name") == "a"
     assert selector.requires("x") is None
     assert selector
+
+
+def test_a_typed_label_selector_is_one_as_well() -> None:
+    expressions = [LabelSelectorRequirement(key="tier", operator="In", values=["a", "b"])]
+    typed = LabelSelector(match_labels={"app": "web"}, match_expressions=expressions)
+    assert Selector.from_label_selector(typed) == Selector.parse("app=web,tier in (a,b)")
+    with pytest.raises(BadRequest, match=r"^a label selector is a LabelSelector or a mapping with matchLabels, not 3$"):
+        Selector.from_label_selector(3)  # type: ignore[arg-type]

@@ -16,6 +16,7 @@ from pilotage.manager.manager import Manager
 from pilotage.meta.finalizers import add_finalizer, remove_finalizer
 from pilotage.meta.markers import Column, Minimum, Rule
 from pilotage.meta.models import Model, ObjectMeta, Resource, resource
+from pilotage.meta.text.counts import counted
 from pilotage.types.apps.v1 import StatefulSet, StatefulSetSpec
 from pilotage.types.core.v1 import Container, PodSpec, PodTemplateSpec, Secret
 from pilotage.types.meta.v1 import LabelSelector
@@ -74,7 +75,7 @@ class DatabaseReconciler:
         if outcome is Outcome.UNCHANGED:
             print_line(f"  reconcile {request}: nothing to change")
         else:
-            print_line(f"  reconcile {request}: StatefulSet {outcome}, {database.spec.replicas} replicas")
+            print_line(f"  reconcile {request}: StatefulSet {outcome}, {counted(database.spec.replicas, 'replica')}")
         if database.status is None or database.status.phase != "Running":
             await self.client.patch_status(database, {"status": {"phase": "Running"}})
             print_line(f"  reconcile {request}: status set to Running")

@@ -17,6 +17,7 @@ from pilotage.errors import MissingExtra
 from pilotage.manager.manager import Manager
 from pilotage.meta.conditions import is_status_condition_true
 from pilotage.meta.models import Condition, ObjectMeta
+from pilotage.meta.text.counts import counted
 from pilotage.types.core.v1 import Node, Taint
 
 NODE = "this-machine"
@@ -41,7 +42,9 @@ class NodeReconciler:
         others = [taint for taint in taints if taint.key != TAINT]
         if bool(broken) == (len(others) < len(taints)):
             need = "needs" if len(broken) == 1 else "need"
-            print_line(f"  reconcile {request}: {len(gpus)} GPUs, {len(broken)} {need} a reset; nothing to change")
+            print_line(
+                f"  reconcile {request}: {counted(len(gpus), 'GPU')}, {len(broken)} {need} a reset; nothing to change"
+            )
             return Result()
         wanted = [*others, Taint(key=TAINT, effect="NoSchedule")] if broken else others
         document = [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in wanted]

@@ -27,7 +27,7 @@ from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.runnables import AnyRunnable, Group, group_members
 from pilotage.telemetry import levels
-from pilotage.telemetry.console import ConsoleFormatter
+from pilotage.telemetry.console import ConsoleFormatter, place_in_program
 from pilotage.telemetry.lines import text_of
 from pilotage.telemetry.logs import configure_logging
 
@@ -223,7 +223,8 @@ class _Failures:
 
     def note(self, failure: ReconcileFailure) -> None:
         kept = self._retried if failure.is_retried else self._terminal
-        text = f"{failure.controller} {failure.request}: {text_of(failure.error)}"
+        place = f" ({found})" if (found := place_in_program(failure.error)) else ""
+        text = f"{failure.controller} {failure.request}: {text_of(failure.error)}{place}"
         kept[failure.controller, failure.request] = text
 
     def listed(self, retried: Sequence[tuple[str, str]] = ()) -> tuple[str, ...]:

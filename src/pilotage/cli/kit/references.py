@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from pilotage.errors import InvalidDefinition
+from pilotage.errors import InvalidDefinition, PilotageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,17 @@ def module_of(reference: str) -> str:
 def load(reference: str) -> list[Any]:
     """What a reference names. Raises InvalidDefinition if the module does not have it."""
     name = module_of(reference)
-    module = import_module(name)
+    try:
+        module = import_module(name)
+    except PilotageError:
+        raise
+    except Exception as error:
+        from pilotage.telemetry.console import place_in_program
+
+        place = f" ({line})" if (line := place_in_program(error)) else ""
+        raise InvalidDefinition(
+            f"the module {name} of {reference!r} cannot be imported: {type(error).__name__}: {error}{place}"
+        ) from error
     found: list[Any] = []
     for each in reference.partition(":")[2].split(","):
         if not hasattr(module, each):

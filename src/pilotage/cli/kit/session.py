@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 
 from pilotage.cli.kit.printers.documents import kind_of
 from pilotage.cli.terminal import Terminal, standard_error, standard_output
-from pilotage.errors import NoMatch, NotFound
+from pilotage.errors import BadRequest, Invalid, NoMatch, NotFound, RequestTooLarge
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind, GroupVersionKind
 from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping
@@ -101,7 +102,9 @@ class CommandSession(msgspec.Struct):
         found: list[Document] = []
         options = options or ListOptions()
         while True:
-            page = await self.transport.list(APIRequest(Verb.LIST, mapping.resource, namespace, options=options))
+            request = APIRequest(Verb.LIST, mapping.resource, namespace, options=options)
+            with _advised(mapping, request):
+                page = await self.transport.list(request)
             kind = {"apiVersion": mapping.gvk.api_version, "kind": mapping.gvk.kind}
             found += [kind | decode(item) for item in page.items]  # items of a typed list leave their kind out
             if not page.continue_token:
@@ -112,7 +115,7 @@ class CommandSession(msgspec.Struct):
         """The pages of a list as Tables."""
         while True:
             request = APIRequest(Verb.LIST, mapping.resource, namespace, form=Form.TABLE, options=options)
-            table = decode((await self.transport.call(request)).body)
+            table = decode((await self._call(mapping, request)).body)
             yield table
             token = (table.get("metadata") or {}).get("continue")
             if not token:
@@ -122,13 +125,13 @@ class CommandSession(msgspec.Struct):
     async def create(self, mapping: RESTMapping, document: Document, options: WriteOptions) -> Document:
         namespace = self.place(mapping, (document.get("metadata") or {}).get("namespace") or "")
         request = APIRequest(Verb.CREATE, mapping.resource, namespace, write=options, body=encode(document))
-        return self._written(await self.transport.call(request))
+        return self._written(await self._call(mapping, request))
 
     async def update(self, mapping: RESTMapping, document: Document, options: WriteOptions) -> Document:
         metadata = document["metadata"]
         namespace, body = self.place(mapping, metadata.get("namespace") or ""), encode(document)
         request = APIRequest(Verb.UPDATE, mapping.resource, namespace, metadata["name"], write=options, body=body)
-        return self._written(await self.transport.call(request))
+        return self._written(await self._call(mapping, request))
 
     async def patch(
         self,
@@ -150,12 +153,12 @@ class CommandSession(msgspec.Struct):
             body=encode(patch),
             content_type=kind.value,
         )
-        response = await self.transport.call(request)
+        response = await self._call(mapping, request)
         return self._written(response), response.code
 
     async def delete(self, mapping: RESTMapping, key: tuple[str, str], options: DeleteOptions) -> Document:
         request = APIRequest(Verb.DELETE, mapping.resource, self.place(mapping, key[0]), key[1], delete=options)
-        return self._written(await self.transport.call(request))
+        return self._written(await self._call(mapping, request))
 
     def report(self, text: str) -> None:
         """Print what was written. If the reader has closed the pipe, as `head` does, the command goes on: its work must
@@ -175,12 +178,28 @@ class CommandSession(msgspec.Struct):
     def write_options(self, dry_run: bool = False, **more: Any) -> WriteOptions:
         return WriteOptions(dry_run=dry_run, field_manager=self.field_manager, **more)
 
+    async def _call(self, mapping: RESTMapping, request: APIRequest) -> Response:
+        with _advised(mapping, request):
+            return await self.transport.call(request)
+
     def _written(self, response: Response) -> Document:
         self.has_written = True
         for warning in response.warnings:
             self.errors.line(f"Warning: {warning}")
         document: Document = decode(response.body)
         return document
+
+
+@contextmanager
+def _advised(mapping: RESTMapping, request: APIRequest) -> Iterator[None]:
+    """A block whose refusals name what the request had."""
+    try:
+        yield
+    except (BadRequest, Invalid, RequestTooLarge) as error:
+        from pilotage.client.advice import add_advice  # only for errors
+
+        add_advice(error, request, mapping.gvk)
+        raise
 
 
 def name_of(mapping: RESTMapping, name: str) -> str:

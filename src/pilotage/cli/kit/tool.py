@@ -146,7 +146,10 @@ class Tool:
         return root
 
     def _plural(self) -> str:
-        return next((kind.__resource__.plural for kind in self.kinds), "namespaces")
+        try:
+            return next((kind.__resource__.plural for kind in self.kinds), "namespaces")
+        except InvalidDefinition:  # the commands report it; help is still of use
+            return "namespaces"
 
     @property
     def _commands(self) -> dict[str, Command]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from pilotage.cli.applying import ObjectApplier
 from pilotage.cli.manifestfiles import Manifest
 from pilotage.client.client import Client
+from pilotage.meta.text.counts import counted
 from pilotage.telemetry.logs import logger
 
 log = logger("pilotage.run")
@@ -35,7 +36,7 @@ class AppliedObjects:
         return self._left == 0
 
     def busy(self, horizon: float) -> Sequence[str]:
-        return [f"{self._left} objects of -f are not applied"] if self._left else []
+        return [f"not applied yet: {counted(self._left, 'object')} of -f"] if self._left else []
 
     async def start(self) -> None:
         for manifest in self._manifests:

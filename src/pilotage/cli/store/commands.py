@@ -19,6 +19,7 @@ from pilotage.cluster.cluster import Cluster
 from pilotage.errors import StorageBroken, StorageError
 from pilotage.meta.documents import Document
 from pilotage.meta.text import yamltext
+from pilotage.meta.text.counts import counted
 from pilotage.server.encryption import encrypted
 from pilotage.server.loops.rounds import EVENTS
 from pilotage.server.strategies.events import LIFETIME
@@ -66,7 +67,7 @@ async def restore(options: argparse.Namespace) -> None:
                 "versions would appear twice; restore into a new file"
             )
         revision = await restore_archive(storage, archive, _lifetime)
-    _done(f"restored {len(archive.puts)} entries; the storage is at revision {revision}")
+    _done(f"restored {counted(len(archive.puts), 'entry', 'entries')}; the storage is at revision {revision}")
 
 
 def _lifetime(key: str) -> int:
@@ -88,12 +89,14 @@ async def check(options: argparse.Namespace) -> int:
     for problem in found[:_MOST_PROBLEMS]:
         output.line(problem)
     if len(found) > _MOST_PROBLEMS:
-        output.line(f"and {len(found) - _MOST_PROBLEMS:,} more problems")
+        output.line(f"and {counted(len(found) - _MOST_PROBLEMS, 'more problem')}")
     if found:
         raise CommandError(
-            f"{url_without_password(options.storage)}: {len(found)} problems in {len(snapshot.entries)} entries"
+            f"{url_without_password(options.storage)}: {counted(len(found), 'problem')} in "
+            f"{counted(len(snapshot.entries), 'entry', 'entries')}"
         )
-    _done(f"checked {len(snapshot.entries)} entries at revision {snapshot.revision}: no problem found")
+    entries = counted(len(snapshot.entries), "entry", "entries")
+    _done(f"checked {entries} at revision {snapshot.revision}: no problem found")
     return 0
 
 
@@ -147,8 +150,8 @@ async def _export_readable(options: argparse.Namespace) -> None:
         errors.line(line)
     if found.damage or unreadable:
         raise CommandError(
-            f"{url} is damaged: {len(found.lost) + len(unreadable)} entries were left out, {len(documents)} objects "
-            "were exported. Nothing was changed in it"
+            f"{url} is damaged: left out: {counted(len(found.lost) + len(unreadable), 'entry', 'entries')}; "
+            f"exported: {counted(len(documents), 'object')}. Nothing was changed in it"
         )
 
 
@@ -157,7 +160,7 @@ async def import_objects(options: argparse.Namespace) -> None:
     objects = read_manifests(options.files, required=False)
     async with _cluster(options, options.storage) as cluster:
         await apply_objects(cluster.client, objects)
-    _done(f"applied {len(objects)} objects")
+    _done(f"applied {counted(len(objects), 'object')}")
 
 
 async def shrink(options: argparse.Namespace) -> None:
@@ -179,7 +182,7 @@ async def rotate_keys(options: argparse.Namespace) -> None:
     _check_there(options.storage)
     async with _open(options.storage) as storage:
         count = await encrypted(storage, options.encryption_keys).rotate()
-    _done(f"encrypted {count} values again")
+    _done(f"encrypted {counted(count, 'value')} again")
 
 
 @asynccontextmanager

@@ -97,7 +97,9 @@ class _EventSource(Source):
 
     def _start_pipeline(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> EventPipeline:
         predicates = self._predicates if self.initially is None else (self.initially, *self._predicates)
-        self._pipeline = EventPipeline(queue, self.handler, predicates, self._low_priority, self._debouncer)
+        self._pipeline = EventPipeline(
+            queue, self.handler, predicates, self._low_priority, self._debouncer, source=str(self)
+        )
         tasks.create_task(self._pipeline.run(), name=f"handlers of {self}")
         return self._pipeline
 

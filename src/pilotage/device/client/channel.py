@@ -26,9 +26,9 @@ def new_channel(config: Config) -> Channel:
     from pilotage.grpc.options import ChannelOptions
 
     return GRPCChannel(
-        config.target,
+        config.address,
         ChannelOptions(
-            ssl=_ssl(config) if config.target.needs_tls(plaintext=config.plaintext) else None,
+            ssl=_ssl(config) if config.address.needs_tls(plaintext=config.plaintext) else None,
             user_agent=config.user_agent,
             unreachable_hint=_HINT,
             keepalive_seconds=config.keepalive_seconds,
@@ -53,5 +53,5 @@ def _ssl(config: Config) -> SSLContext:
             context.load_cert_chain(config.cert_file, config.key_file or None)
     except OSError as error:  # includes SSLError
         files = ", ".join(filter(None, (config.ca_file, config.cert_file, config.key_file)))
-        raise InvalidDefinition(f"cannot load the certificates for {config.target} ({files}): {error}") from None
+        raise InvalidDefinition(f"cannot load the certificates for {config.address} ({files}): {error}") from None
     return context

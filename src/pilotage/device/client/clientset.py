@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol, Unpack
 
@@ -24,15 +24,17 @@ from pilotage.meta.mapping.mapper import RESTMapper
 from pilotage.rest.request import form_of
 
 
-def connect(target: str | Target = "", **options: Unpack[ConfigFields]) -> Devices:
-    """The Device API of this node, or of the server at `target`. It connects on first use.
+def connect(target: str | Target | Config = "", **options: Unpack[ConfigFields]) -> Devices:
+    """The Device API of this node, or of the server at `target`. It connects on first use. A `Config` is used as it is.
 
     The default target is NVIDIA_DEVICE_API_TARGET, else the socket `/var/run/nvidia-device-api/device-api.sock`; the
     default wire is PILOTAGE_DEVICE_WIRE, else v6. The options are the other fields of `Config`. Raises
     InvalidDefinition for an invalid option, and MissingExtra if `pilotage[device]` is not installed.
     """
     check_keywords(connect, options, ConfigFields.__optional_keys__)
-    return Devices(Config(target if isinstance(target, Target) else Target.parse(target), **options))
+    if isinstance(target, Config):
+        return Devices(replace(target, **options))
+    return Devices(Config(target, **options))
 
 
 class HasKind(Protocol):
@@ -58,7 +60,7 @@ class Devices:
 
     def __init__(self, config: Config | None = None, *, channel: Channel | None = None) -> None:
         self.config = config if config is not None else Config()
-        latency = LatencyLog(self.config.logger, str(self.config.target), slow_seconds=self.config.slow_call_seconds)
+        latency = LatencyLog(self.config.logger, str(self.config.address), slow_seconds=self.config.slow_call_seconds)
         self._transport = DeviceTransport(
             InterceptedChannel(
                 WaitingChannel(channel if channel is not None else new_channel(self.config)),
@@ -72,7 +74,7 @@ class Devices:
 
     @property
     def target(self) -> Target:
-        return self.config.target
+        return self.config.address
 
     @property
     def transport(self) -> DeviceTransport:

@@ -44,8 +44,8 @@ class ConfigFields(TypedDict, total=False):
 class Config:
     """The server and the options of the connection. A field takes precedence over the environment."""
 
-    target: Target = field(default_factory=Target.parse)
-    """The address of the server; by default NVIDIA_DEVICE_API_TARGET, else the socket of the SDK."""
+    target: Target | str = field(default_factory=Target.parse)
+    """The address of the server, as text or parsed; by default NVIDIA_DEVICE_API_TARGET, else the socket of the SDK."""
     wire: str = field(default_factory=lambda: wire_of())
     """The wire generation of the server: v1, v2, v3 (read-only), v6 or v8; by default PILOTAGE_DEVICE_WIRE, else v6."""
     user_agent: str = field(default_factory=default_user_agent)
@@ -77,7 +77,8 @@ class Config:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "wire", wire_of(self.wire))  # empty: by default
-        self.target.needs_tls(plaintext=self.plaintext)  # checks the target
+        object.__setattr__(self, "target", self.address)
+        self.address.needs_tls(plaintext=self.plaintext)  # checks the target
         _check_header("user agent", self.user_agent)
         if not self.user_agent:
             raise InvalidDefinition("the user agent is empty: omit it, or set the name of your program")
@@ -91,6 +92,11 @@ class Config:
             raise InvalidDefinition("keepalive_seconds and keepalive_timeout_seconds must be above 0")
         if not self.slow_call_seconds >= 0:
             raise InvalidDefinition(f"slow_call_seconds must be 0 or more, not {self.slow_call_seconds}")
+
+    @property
+    def address(self) -> Target:
+        """The target, parsed."""
+        return Target.parse(self.target) if isinstance(self.target, str) else self.target
 
     @property
     def call_metadata(self) -> dict[str, str]:

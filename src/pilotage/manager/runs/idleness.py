@@ -175,13 +175,20 @@ class Idleness:
         self._last_writes[key] = resource, write._replace(data=b"")
 
     def _repeated(self, one: Repeated) -> str:
-        last = self._last_writes.get((one.controller, one.namespace, one.name))
-        return (
+        return self_triggered(
             f"controller {one.controller}: {_key(one)} was reconciled {one.reconciles} times in this run and is "
-            "queued again"
-            + (f", the last write of its reconcile was to {_described(*last)}" if last is not None else "")
-            + "; a reconcile that changes a watched object at each run triggers itself: write only differences"
+            "queued again",
+            self._last_writes.get((one.controller, one.namespace, one.name)),
         )
+
+
+def self_triggered(what: str, last_write: tuple[GroupResource, PendingWrite] | None) -> str:
+    """A sentence about a request that probably triggers itself: what happened, by which write, and what to do."""
+    return (
+        what
+        + (f", the last write of its reconcile was to {_described(*last_write)}" if last_write is not None else "")
+        + "; a reconcile that changes a watched object at each run triggers itself: write only differences"
+    )
 
 
 def _nothing() -> None:

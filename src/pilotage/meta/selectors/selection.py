@@ -19,9 +19,18 @@ def selector_of(labels: Labels) -> Selector | None:
     if labels is None or isinstance(labels, Selector):
         return labels or None
     if isinstance(labels, str):
-        return Selector.parse(labels) or None
+        try:
+            return Selector.parse(labels) or None
+        except BadRequest as error:
+            error.args = (f"{without_nil(str(error))}; the label selector is {labels!r}",)
+            raise
     _check_form("labels", labels, '{"app": "web"}')
     return Selector.from_labels(labels) or None
+
+
+def without_nil(message: str) -> str:
+    """A message without what Go prints for an error that is about no field."""
+    return message.replace("<nil>: Invalid value", "Invalid value")
 
 
 def selector_text(labels: Labels) -> str:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NoReturn
 
+from msgspec import Struct, to_builtins
 from msgspec.structs import force_setattr
 
 from pilotage.errors import BadRequest
@@ -93,8 +94,12 @@ class Selector:
         return cls(tuple(Requirement(key, "=", (_string(value),)) for key, value in labels.items()))
 
     @classmethod
-    def from_label_selector(cls, selector: Mapping[str, Any]) -> Selector:
-        """From the form in objects: a mapping with `matchLabels` and `matchExpressions`."""
+    def from_label_selector(cls, selector: Mapping[str, Any] | Struct) -> Selector:
+        """From the form in objects: a mapping with `matchLabels` and `matchExpressions`, or a `LabelSelector`."""
+        if isinstance(selector, Struct):
+            selector = to_builtins(selector)
+        if not isinstance(selector, Mapping):
+            raise bad(f"a label selector is a LabelSelector or a mapping with matchLabels, not {selector!r}")
         if unknown := sorted(map(str, selector.keys() - {"matchLabels", "matchExpressions"})):
             # If it were ignored, a misspelt key would select everything.
             raise bad(f"a label selector has matchLabels and matchExpressions, not {quoted(unknown[0])}")

@@ -165,7 +165,11 @@ def _check_document(document: dict[str, Any], classes: Sequence[type[Resource]],
     except MissingExtra:  # CEL is optional here: the server that gets the CRD checks the rules
         causes = definition_causes(_without_rules(document))
     if causes:
-        found = [f"{_locate(cause.field, classes, trees)}: {_reason(cause)} (at {cause.field})" for cause in causes]
+        found = [
+            f"{_locate(cause.field, classes, trees)}: {_default_at(cause.field, document)}{_reason(cause)} "
+            f"(at {cause.field})"
+            for cause in causes
+        ]
         raise InvalidDefinition("; ".join(found))
 
 
@@ -182,6 +186,21 @@ def _reason(cause: Cause) -> str:
         shown, end = json.JSONDecoder().raw_decode(message, len(_INVALID))
         message = f"the rule {shown['Rule']!r}{message[end:]}" if "Rule" in shown else message
     return message.partition("\n")[0]
+
+
+def _default_at(field: str, document: dict[str, Any]) -> str:
+    """The default that a cause is about, as it is in the class; empty if it is about something else."""
+    version, (_, _, path) = _VERSION.match(field), field.partition("openAPIV3Schema")
+    value = document["spec"]["versions"][int(version[1]) if version else 0]["schema"]["openAPIV3Schema"]
+    names = re.findall(r"[^.\[\]]+", path)
+    if "default" not in names:
+        return ""
+    for name in names:
+        inner = value.get(name) if isinstance(value, dict) else None
+        if inner is None:
+            return ""
+        value = inner
+    return f"the default {value!r}: "
 
 
 def _locate(field: str, classes: Sequence[type[Resource]], trees: Sequence[ObjectOf]) -> str:

@@ -190,7 +190,19 @@ def _markers(metadata: tuple[Any, ...], place: str) -> tuple[Marker, ...]:
             raise invalid(place, f"the marker {entry.__name__} is not called", _CALL_IT)
         if isinstance(entry, msgspec.Meta):
             raise invalid(place, "msgspec.Meta has no effect in the API server", "use a marker, as in Minimum(1)")
+        if isinstance(entry, str):
+            _warn_of_text(place, entry)
     return tuple(entry for entry in metadata if isinstance(entry, Marker))
+
+
+@lru_cache(maxsize=1024)  # once for each
+def _warn_of_text(place: str, text: str) -> None:
+    """Text in Annotated may be for another library, so it is no error."""
+    from pilotage.telemetry.logs import logger  # hardly any class has text there
+
+    logger("pilotage.schema").warning(
+        f"{place}: the text {text!r} in Annotated is not a marker and has no effect: write a marker, as in Minimum(1)"
+    )
 
 
 def _unwrap_union(members: tuple[Any, ...], location: _Location) -> _Unwrapped:

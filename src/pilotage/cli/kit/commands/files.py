@@ -71,6 +71,15 @@ def check(options: argparse.Namespace, *, named: bool = True) -> None:
         manifests_of(options, named=named)
 
 
+def _remedy(session: CommandSession, document: Document) -> str:
+    """What to do about a kind that is not served."""
+    from difflib import get_close_matches
+
+    kinds = {mapping.gvk.kind for mapping in session.mapper.mappings}
+    close = get_close_matches(document["kind"], sorted(kinds), n=1, cutoff=0.75)
+    return f'did you mean kind "{close[0]}"?' if close else "ensure CRDs are installed first"
+
+
 async def placed(session: CommandSession, manifest: Manifest, options: argparse.Namespace) -> RESTMapping:
     """The resource of an object, whose namespace is filled in. Raises CommandError."""
     document = manifest.document
@@ -80,7 +89,7 @@ async def placed(session: CommandSession, manifest: Manifest, options: argparse.
         metadata = document["metadata"]
         raise CommandError(
             f'resource mapping not found for name: "{metadata.get("name") or ""}" namespace: '
-            f'"{metadata.get("namespace") or ""}" from "{manifest.source}": {error}\nensure CRDs are installed first'
+            f'"{metadata.get("namespace") or ""}" from "{manifest.source}": {error}\n{_remedy(session, document)}'
         ) from None
     metadata = document["metadata"]
     if not mapping.namespaced:

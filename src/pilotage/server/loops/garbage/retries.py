@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pilotage.meta.text.counts import counted
+
 _FIRST_SECONDS, _LAST_SECONDS = 1.0, 60.0
 
 
@@ -20,7 +22,7 @@ class FailedKeys:
 
     def __str__(self) -> str:
         key, reason = next(iter(self._reasons.items()))
-        return f"{len(self._reasons)} objects failed and will be retried, {key}: {reason}"
+        return f"{counted(len(self._reasons), 'object')} failed and will be retried, {key}: {reason}"
 
     def fail(self, key: str, reason: str, now: float) -> bool:
         """Remember a failure. Returns whether it is a new one, which is worth a log line."""
