@@ -6,6 +6,7 @@ import argparse
 from difflib import unified_diff
 
 from pilotage.cli.kit.arguments import COMMANDS
+from pilotage.cli.kit.attempts import Attempts
 from pilotage.cli.kit.commands import apply
 from pilotage.cli.kit.commands.files import manifests_of, placed
 from pilotage.cli.kit.exits import SeveralErrors, code_of, print_error
@@ -24,18 +25,17 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     """Print the differences of each object; the exit code shows whether there are any."""
     code = 0
     errors: list[PilotageError] = []
-    for manifest in manifests_of(options):
-        try:
+    manifests = manifests_of(options)
+    attempts = Attempts(errors, len(manifests))
+    for manifest in manifests:
+        with attempts.one():
             mapping = await placed(session, manifest, options)
             metadata = manifest.document["metadata"]
             live = await session.find(mapping, metadata["name"], metadata.get("namespace") or "")
             merged, _ = await apply.apply_one(session, options, mapping, manifest)
-        except PilotageError as error:
-            errors.append(error)
-            continue
-        if text := _difference(mapping, live, merged):
-            session.report(session.output.difference(text))
-            code = DIFFERENT
+            if text := _difference(mapping, live, merged):
+                session.report(session.output.difference(text))
+                code = DIFFERENT
     if not errors:
         return code
     failure = SeveralErrors(errors)

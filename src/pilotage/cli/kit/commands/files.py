@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Awaitable, Callable, Sequence
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.attempts import Attempts
 from pilotage.cli.kit.exits import collected
 from pilotage.cli.kit.printers.written import Report, object_printer
 from pilotage.cli.kit.selection import SelectedObjects
@@ -55,8 +56,9 @@ async def write_all(
     report = Report(session, options)
     written: list[tuple[RESTMapping, Document]] = []
     errors: list[PilotageError] = []
+    attempts = Attempts(errors, len(manifests), doing)
     for manifest in manifests:
-        with collected(errors, doing, manifest.source):
+        with attempts.one(manifest.source):
             mapping = await placed(session, manifest, options)
             document, outcome = await write(mapping, manifest)
             written.append((mapping, document))
