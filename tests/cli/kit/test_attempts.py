@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.kit.attempts import Attempts
+from pilotage.cli.kit.commands.attempts import Attempts
 from pilotage.cli.kit.exits import SeveralErrors
 from pilotage.errors import (
     ApiError,

@@ -348,3 +348,72 @@ def test_an_object_that_is_not_json_is_left_out(folder: Path, capsys: pytest.Cap
     captured = capsys.readouterr()
     assert "left out: /default/core/configmaps/nowhere/d" in captured.err
     assert "kind: Widget" in captured.out
+
+
+OWNED = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: a-child
+  uid: 11111111-0000-0000-0000-000000000000
+  ownerReferences:
+  - {apiVersion: v1, kind: ConfigMap, name: parent, uid: 22222222-0000-0000-0000-000000000000, controller: true}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: parent
+  uid: 22222222-0000-0000-0000-000000000000
+  ownerReferences:
+  - {apiVersion: v1, kind: ConfigMap, name: a-child, uid: 11111111-0000-0000-0000-000000000000}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: stray
+  ownerReferences:
+  - {apiVersion: v1, kind: ConfigMap, name: missing, uid: 33333333-0000-0000-0000-000000000000}
+"""
+
+
+def test_owners_are_exported_by_name_and_imported_with_their_new_uids(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "owned.yaml").write_text(OWNED)
+    _store("import", "sqlite:a.db", "owned.yaml")
+    warnings = capsys.readouterr().err
+    assert 'ConfigMap default/stray: its owner ConfigMap "missing" with the uid 33333333' in warnings
+    assert warnings.count("the object is written without it") == 2  # and the first object of the cycle, at first
+    _store("check", "sqlite:a.db")
+    _store("export", "sqlite:a.db")
+    exported = capsys.readouterr().out
+    assert "uid" not in exported
+    assert exported.count("ownerReferences") == 2
+    (folder / "again.yaml").write_text(exported)
+    _store("import", "sqlite:b.db", "again.yaml")
+    _store("check", "sqlite:b.db")
+    capsys.readouterr()
+    _store("export", "sqlite:b.db")
+    assert capsys.readouterr().out == exported
+    _store("export", "sqlite:b.db", "--without-owners")
+    assert "ownerReferences" not in capsys.readouterr().out
+
+
+def test_an_owner_that_is_not_exported_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "owned.yaml").write_text(
+        "apiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n---\n"
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  namespace: team\n"
+        "  ownerReferences: [{apiVersion: v1, kind: Namespace, name: team}]\n"
+    )
+    _store("import", "sqlite:a.db", "owned.yaml")
+    capsys.readouterr()
+    _store("export", "sqlite:a.db", "-n", "team")
+    ran = capsys.readouterr()
+    assert "ownerReferences" not in ran.out
+    assert 'ConfigMap team/a is exported without its owner Namespace "team"' in ran.err
+
+
+def test_an_import_that_fails_reports_how_far_it_got(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "wrong.yaml").write_text(OBJECTS.replace("name: s,", "name: S,"))
+    assert main(["store", "import", "sqlite:a.db", "wrong.yaml"]) == 1
+    assert "(stopped: 2 objects are imported, 1 failed, 1 were not tried)" in capsys.readouterr().err

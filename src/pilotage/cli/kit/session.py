@@ -74,6 +74,12 @@ class CommandSession(msgspec.Struct):
             self.mapper.replace(await self.resources())
         return self.mapper.rest_mapping(gvk)
 
+    async def mapping_of_any(self, gvk: GroupVersionKind) -> RESTMapping:
+        """The same, also for a kind that commands may not name: an owner may be of any. Raises NoMatch."""
+        if self.kinds is None or gvk.group_kind in self.kinds:
+            return await self.mapping(gvk)
+        return RESTMapper(await self.transport.resources()).rest_mapping(gvk)
+
     async def resources(self) -> list[RESTMapping]:
         """What commands may name, as it is served now."""
         found = await self.transport.resources()

@@ -73,13 +73,14 @@ def _add_objects(commands: Any) -> None:
         commands,
         "export",
         "print all objects as YAML",
-        "Print the objects of a tenant as YAML that `import` and `kubectl apply` accept: definitions and namespaces"
-        " first, without what the server sets, without owners, and without what every cluster has.",
+        "Print the objects of a tenant as YAML that `import` accepts: definitions and namespaces first, without what"
+        " the server sets, and without what every cluster has. Owners are kept by name; `import` fills in their uids.",
         "pilotage store export sqlite:demo.db > objects.yaml",
     )
     places.add_tenant(command, default="default")
     places.add_encryption_keys(command)
     add_value(command, "-n --namespace", "NAME", "only objects of this namespace")
+    add_switch(command, "--without-owners", "print the objects without owners, as `kubectl apply` accepts them")
     add_switch(
         command,
         "--skip-damaged",

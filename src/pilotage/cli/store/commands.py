@@ -12,7 +12,7 @@ from pilotage.cli.files import reported
 from pilotage.cli.kit.tenancy import check_exists, has_tenant
 from pilotage.cli.manifestfiles import read_manifests
 from pilotage.cli.store.check import problems
-from pilotage.cli.store.objects import apply_objects, export_objects
+from pilotage.cli.store.objects import apply_objects, export_objects, exported
 from pilotage.cli.store.readable import export_readable, in_memory
 from pilotage.cli.terminal import GREEN, standard_error, standard_output
 from pilotage.cluster.cluster import Cluster
@@ -127,6 +127,7 @@ async def export(options: argparse.Namespace) -> None:
         if await has_tenant(storage, options.tenant):
             async with _cluster(options, storage) as cluster:
                 documents = await export_objects(cluster.client, options.namespace)
+    documents = exported(documents, _warn, owners=not options.without_owners)
     if documents:
         standard_output().line(yamltext.write_all(documents).rstrip("\n"))
 
@@ -140,6 +141,7 @@ async def _export_readable(options: argparse.Namespace) -> None:
     if not found.damage:
         await has_tenant(await in_memory(found), options.tenant)
     documents, unreadable = await export_readable(found, options.tenant, options.namespace, options.encryption_keys)
+    documents = exported(documents, _warn, owners=not options.without_owners)
     if documents:
         standard_output().line(yamltext.write_all(documents).rstrip("\n"))
     errors = standard_error()
@@ -156,7 +158,7 @@ async def import_objects(options: argparse.Namespace) -> None:
     _check_lasting(options.storage)
     objects = read_manifests(options.files, required=False)
     async with _cluster(options, options.storage) as cluster:
-        await apply_objects(cluster.client, objects)
+        await apply_objects(cluster.client, objects, _warn)
     _done(f"applied {len(objects)} objects")
 
 
@@ -215,6 +217,10 @@ def _check_lasting(url: str) -> None:
     """Refuse a storage that ends with this command."""
     if url.startswith("memory:"):
         raise CommandError("a storage in memory belongs to its program: give sqlite:PATH or etcd://HOST:PORT")
+
+
+def _warn(text: str) -> None:
+    standard_error().line(f"Warning: {text}")
 
 
 def _done(text: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from pilotage.cli.errors import CommandError, UsageError
-from pilotage.cli.kit.attempts import Attempts
 from pilotage.cli.kit.commands import files
+from pilotage.cli.kit.commands.attempts import Attempts
 from pilotage.cli.kit.commands.get import objects_of
 from pilotage.cli.kit.commands.wait import timed_out, wait_until
 from pilotage.cli.kit.exits import collected, raise_all

@@ -6,9 +6,9 @@ import argparse
 from difflib import unified_diff
 
 from pilotage.cli.kit.arguments import COMMANDS
-from pilotage.cli.kit.attempts import Attempts
 from pilotage.cli.kit.commands import apply
-from pilotage.cli.kit.commands.files import manifests_of, placed
+from pilotage.cli.kit.commands.attempts import Attempts
+from pilotage.cli.kit.commands.files import manifests_of, owned, owners_of, placed
 from pilotage.cli.kit.exits import SeveralErrors, code_of, print_error
 from pilotage.cli.kit.printers.documents import as_yaml, without_managed_fields
 from pilotage.cli.kit.session import CommandSession
@@ -26,10 +26,12 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     code = 0
     errors: list[PilotageError] = []
     manifests = manifests_of(options)
+    owners = owners_of(session, options, manifests)
     attempts = Attempts(errors, len(manifests))
-    for manifest in manifests:
+    for given in manifests:
         with attempts.one():
-            mapping = await placed(session, manifest, options)
+            mapping = await placed(session, given, options)
+            manifest = await owned(owners, given)
             metadata = manifest.document["metadata"]
             live = await session.find(mapping, metadata["name"], metadata.get("namespace") or "")
             merged, _ = await apply.apply_one(session, options, mapping, manifest)

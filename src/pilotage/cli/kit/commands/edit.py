@@ -6,8 +6,8 @@ import argparse
 import re
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.kit.attempts import Attempts
 from pilotage.cli.kit.commands import files
+from pilotage.cli.kit.commands.attempts import Attempts
 from pilotage.cli.kit.commands.get import named_objects
 from pilotage.cli.kit.editor import edit_text, temporary_file
 from pilotage.cli.kit.exits import raise_all

@@ -6,8 +6,8 @@ import argparse
 from typing import NamedTuple
 
 from pilotage.cli.errors import CommandError, UsageError
-from pilotage.cli.kit.attempts import Attempts
 from pilotage.cli.kit.commands import files
+from pilotage.cli.kit.commands.attempts import Attempts
 from pilotage.cli.kit.commands.get import objects_of
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.written import Report, is_dry_run

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from pilotage.cli.errors import CommandError, UsageError
-from pilotage.cli.kit.attempts import Attempts
 from pilotage.cli.kit.commands import files
+from pilotage.cli.kit.commands.attempts import Attempts
 from pilotage.cli.kit.commands.get import named_objects
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.written import Report, is_dry_run

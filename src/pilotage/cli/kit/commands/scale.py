@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from pilotage.cli.errors import CommandError, UsageError
-from pilotage.cli.kit.attempts import Attempts
+from pilotage.cli.kit.commands.attempts import Attempts
 from pilotage.cli.kit.commands.files import check
 from pilotage.cli.kit.commands.get import objects_of
 from pilotage.cli.kit.exits import raise_all

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from pilotage.cli.errors import CommandError, UsageError
-from pilotage.cli.kit.attempts import Attempts
+from pilotage.cli.kit.commands.attempts import Attempts
 from pilotage.cli.kit.commands.get import chosen_by, list_options, listed, scope
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.template import relaxed, value_text

@@ -57,12 +57,8 @@ class Attempts:
         if self._total < 2:
             return []
         done, left = self._tried - self._failed, self._total - self._tried
-        return [
-            CommandError(
-                f"stopped, because further objects would fail in the same way: {done:,} of {self._total:,} objects done, "
-                f"{self._failed:,} failed, {left:,} not tried"
-            )
-        ]
+        counts = f"{done:,} of {self._total:,} objects done, {self._failed:,} failed, {left:,} not tried"
+        return [CommandError(f"stopped, because further objects would fail in the same way: {counts}")]
 
 
 def _is_shared(error: PilotageError) -> bool:
