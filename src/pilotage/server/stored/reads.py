@@ -140,6 +140,9 @@ class _Context:
     def converter(self) -> Converter:
         raise NeedsServer
 
+    async def damaged(self, prefix: str) -> Sequence[str]:
+        return ()
+
     async def entry(self, info: ResourceInfo, request: APIRequest) -> Entry:
         entry = await self.storage.get(self.prefix + info.key(request.namespace, request.name))
         if entry is None:
