@@ -19,8 +19,8 @@ _HEAD, _WHOLE = 1, 2
 """How much of an entry was checked: `Entry.checked`."""
 _OWN_VALUES = 256
 """The number of values that were committed here and not read since then: they need no check."""
-_COLLECTION_PARTS = 4
-"""The parts of a prefix that names a resource: an empty one, tenant, group and resource."""
+_GROUP_PARTS = 3
+"""The parts of a prefix that names a group: an empty one, tenant and group."""
 
 
 class ScreenedStorage(StorageWrapper):
@@ -126,5 +126,5 @@ class _ScreenedWatch:
 
 
 def _depth(prefix: str) -> int:
-    parts = prefix.split("/", _COLLECTION_PARTS)
-    return _WHOLE if len(parts) >= _COLLECTION_PARTS and parts[_COLLECTION_PARTS - 1] else _HEAD
+    parts = prefix.split("/", _GROUP_PARTS)
+    return _WHOLE if len(parts) >= _GROUP_PARTS and parts[_GROUP_PARTS - 1] else _HEAD

@@ -5,6 +5,7 @@ A write is checked before it is stored, so that only what was stored in another 
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -24,6 +25,29 @@ _INTERNAL = ("internal", "names", "addresses", "ports")
 """The first parts of keys, below the tenant, whose values are not objects."""
 _PARTS = 5
 """The parts of the key of an object: an empty one, the tenant, group, resource, and name or namespace and name."""
+_UNUSABLE = (PilotageError, LookupError, TypeError, ValueError, AttributeError, RecursionError)
+"""The errors of code that uses fields of an object that has not all that a write must have."""
+_POLICIES = "admissionregistration.k8s.io/"
+_REQUIRED = {
+    DEFINITIONS: ("spec", "status"),
+    f"{_POLICIES}validatingadmissionpolicies/": ("spec",),
+    f"{_POLICIES}validatingadmissionpolicybindings/": ("spec",),
+    f"{_POLICIES}mutatingadmissionpolicies/": ("spec",),
+    f"{_POLICIES}mutatingadmissionpolicybindings/": ("spec",),
+    "flowcontrol.apiserver.k8s.io/flowschemas/": ("spec",),
+    "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations/": ("spec",),
+}
+"""Fields that the server reads, and that each stored object has: those of structures, which are written when they are
+empty."""
+_ACTED_UPON = (
+    "admissionregistration.k8s.io/",
+    "apiextensions.k8s.io/",
+    "apiregistration.k8s.io/",
+    "flowcontrol.apiserver.k8s.io/",
+    "rbac.authorization.k8s.io/",
+)
+"""Kinds that the server acts upon: an object that breaks a rule cannot be used. Others are only stored, and may have
+been written when there was no such rule."""
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
@@ -32,23 +56,36 @@ class _Owner(msgspec.Struct, rename="camel", gc=False):
     kind: str
     name: str
     uid: str
-    controller: bool | None = None
-    block_owner_deletion: bool | None = None
+    controller: bool = False
+    block_owner_deletion: bool = False
+
+
+class _ManagedFields(msgspec.Struct, rename="camel", gc=False):
+    manager: str = ""
+    operation: str = ""
+    api_version: str = ""
+    time: datetime | None = None
+    fields_type: str = ""
+    fields_v1: dict[str, Any] = msgspec.field(name="fieldsV1", default={})
+    subresource: str = ""
 
 
 class _Metadata(msgspec.Struct, rename="camel", gc=False):
+    """The server stores no null here."""
+
     name: str
     uid: str
-    creation_timestamp: str
+    creation_timestamp: datetime
     namespace: str = ""
-    deletion_timestamp: str | None = None
-    deletion_grace_period_seconds: int | None = None
-    generation: int | None = None
-    generate_name: str | None = None
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-    finalizers: list[str] | None = None
-    owner_references: list[_Owner] | None = None
+    deletion_timestamp: datetime | None = None
+    deletion_grace_period_seconds: int = 0
+    generation: int = 0
+    generate_name: str = ""
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    finalizers: list[str] = []
+    owner_references: list[_Owner] = []
+    managed_fields: list[_ManagedFields] = []
 
 
 class _Head(msgspec.Struct, rename="camel", gc=False):
@@ -115,11 +152,26 @@ def _type_problem(document: Document, versions: dict[str, ResourceInfo]) -> str:
     info = versions.get(document["apiVersion"]) or next(iter(versions.values()))
     if document["kind"] != info.gvk.kind:
         return f"its kind is {document['kind']}, and that of its key is {info.gvk.kind}"
-    if info.codec is not None:
-        try:
-            info.codec.decode(document, [])
-        except Mismatch as mismatch:
-            return str(mismatch)
+    if info.codec is None:
+        return ""
+    unknown: list[None] = []
+    try:
+        decoded = info.codec.decode(document, unknown)
+    except Mismatch as mismatch:
+        return str(mismatch)
+    if unknown and info.collection.startswith(_POLICIES):
+        return "it has unknown fields"  # of a selector, for example, which then selects nothing
+    if null := [name for name in ("spec", "status") if document.get(name, "") is None]:
+        return f"{null[0]} is null"
+    for name in _REQUIRED.get(info.collection, ()):
+        if name not in document:
+            return f"{name} is missing"
+    try:
+        for cause in info.strategy.validate_update(decoded, decoded):
+            if info.collection.startswith(_ACTED_UPON):
+                return f"{cause.field}: {cause.message}"
+    except _UNUSABLE as error:
+        return _named(error)
     return ""
 
 
@@ -127,7 +179,7 @@ def _definition_problem(entry: Entry, document: Document) -> str:
     """What keeps the server from serving the resources of a definition."""
     try:
         list(resources_of(document, entry.key, entry.revision, len(entry.value)))
-    except (PilotageError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except _UNUSABLE as error:
         return f"its resources cannot be served: {_named(error)}"
     return ""
 
