@@ -5,6 +5,7 @@ A write is checked before it is stored, so that only what was stored in another 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -25,7 +26,7 @@ _INTERNAL = ("internal", "names", "addresses", "ports")
 """The first parts of keys, below the tenant, whose values are not objects."""
 _PARTS = 5
 """The parts of the key of an object: an empty one, the tenant, group, resource, and name or namespace and name."""
-_UNUSABLE = (PilotageError, LookupError, TypeError, ValueError, AttributeError, RecursionError)
+UNUSABLE = (PilotageError, LookupError, TypeError, ValueError, AttributeError, RecursionError)
 """The errors of code that uses fields of an object that has not all that a write must have."""
 _POLICIES = "admissionregistration.k8s.io/"
 _REQUIRED = {
@@ -139,15 +140,15 @@ def problem(entry: Entry) -> str:
     except _UNREADABLE as error:
         return f"it is not an object: {error}"
     _, _, group, resource, _ = entry.key.split("/", _PARTS - 1)
-    versions = _builtins().get(f"{group}/{resource}/")
-    if versions is None:
+    versions = builtin_versions(f"{group}/{resource}/")
+    if not versions:
         return ""
     if f"{group}/{resource}/" == DEFINITIONS:
         return _type_problem(document, versions) or _definition_problem(entry, document)
     return _type_problem(document, versions)
 
 
-def _type_problem(document: Document, versions: dict[str, ResourceInfo]) -> str:
+def _type_problem(document: Document, versions: Mapping[str, ResourceInfo]) -> str:
     """What keeps a document from being decoded as one of a built-in kind."""
     info = versions.get(document["apiVersion"]) or next(iter(versions.values()))
     if document["kind"] != info.gvk.kind:
@@ -170,8 +171,8 @@ def _type_problem(document: Document, versions: dict[str, ResourceInfo]) -> str:
         for cause in info.strategy.validate_update(decoded, decoded):
             if info.collection.startswith(_ACTED_UPON):
                 return f"{cause.field}: {cause.message}"
-    except _UNUSABLE as error:
-        return _named(error)
+    except UNUSABLE as error:
+        return named(error)
     return ""
 
 
@@ -179,13 +180,19 @@ def _definition_problem(entry: Entry, document: Document) -> str:
     """What keeps the server from serving the resources of a definition."""
     try:
         list(resources_of(document, entry.key, entry.revision, len(entry.value)))
-    except _UNUSABLE as error:
-        return f"its resources cannot be served: {_named(error)}"
+    except UNUSABLE as error:
+        return f"its resources cannot be served: {named(error)}"
     return ""
 
 
-def _named(error: Exception) -> str:
+def named(error: Exception) -> str:
+    """The text of one of these errors."""
     return f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+
+
+def builtin_versions(collection: str) -> Mapping[str, ResourceInfo]:
+    """The versions of the built-in kind that is stored under a prefix (below the tenant's), by their apiVersion."""
+    return _builtins().get(collection) or {}
 
 
 @cache

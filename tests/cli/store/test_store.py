@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from base64 import b64encode
 from contextlib import closing
 from pathlib import Path
 
 import apsw
+import msgspec
 import pytest
 
 from pilotage.cli import main
@@ -228,8 +230,11 @@ def test_a_check_names_every_problem(folder: Path, capsys: pytest.CaptureFixture
     captured = capsys.readouterr()
     assert "/default/core/configmaps/nowhere/a: metadata.name is 'b', and the key has 'a'" in captured.out
     assert "/default/core/configmaps/nowhere/c: the namespace nowhere does not exist" in captured.out
-    assert "/default/core/configmaps/nowhere/d: it is not JSON" in captured.out
-    assert "/default/core/configmaps/nowhere/e: its ownerReferences are not a list of objects" in captured.out
+    assert "/default/core/configmaps/nowhere/d: it is not an object" in captured.out
+    assert (
+        "/default/core/configmaps/nowhere/e: it is not an object: Expected `array`, got `str` - at `$.metadata.ownerReferences`"
+        in captured.out
+    )
     assert "5 problems in" in captured.err
 
 
@@ -239,7 +244,7 @@ def _damage(path: str, names: str = "acde") -> None:
     from pilotage.storage.sqlite.replay import rows_of
 
     place = "/default/core/configmaps/nowhere/"
-    metadata = b'{"namespace":"nowhere","uid":"%s","creationTimestamp":"x","name":"%s"}'
+    metadata = b'{"namespace":"nowhere","uid":"%s","creationTimestamp":"2026-01-02T03:04:05Z","name":"%s"}'
     head = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":' + metadata + b"}"
     wrong = (head % (b"3", b"e")).replace(b'"uid"', b'"ownerReferences":"x","uid"')
     values = {"a": head % (b"1", b"b"), "c": head % (b"2", b"c"), "d": b"{", "e": wrong}
@@ -417,3 +422,53 @@ def test_an_import_that_fails_reports_how_far_it_got(folder: Path, capsys: pytes
     (folder / "wrong.yaml").write_text(OBJECTS.replace("name: s,", "name: S,"))
     assert main(["store", "import", "sqlite:a.db", "wrong.yaml"]) == 1
     assert "(stopped: 2 objects are imported, 1 failed, 1 were not tried)" in capsys.readouterr().err
+
+
+def _with_entry(backup: Path, key: str, value: str, new: Path) -> None:
+    """An archive with another value at a key, and the right checksum."""
+    head, *lines, _ = backup.read_bytes().splitlines(keepends=True)
+    kept = [line for line in lines if msgspec.json.decode(line)["key"] != key]
+    content = b"".join([head, *kept, msgspec.json.encode({"key": key, "value": value}) + b"\n"])
+    tail = {"entries": len(kept) + 1, "sha256": hashlib.sha256(content).hexdigest()}
+    new.write_bytes(content + msgspec.json.encode(tail) + b"\n")
+
+
+DEFINITION = "/default/apiextensions.k8s.io/customresourcedefinitions/widgets.example.com"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        ("/default/core/configmaps/default/a", "[]", "it is not an object"),
+        (
+            DEFINITION,
+            '{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition"}',
+            "it is not an object",
+        ),
+        (
+            "/default/core/configmaps/default/a",
+            '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default","uid":"u"'
+            ',"creationTimestamp":"2026-01-02T03:04:05Z"},"data":{"a b":"c"}}',
+            "data[a b]: Invalid value",
+        ),
+    ],
+)
+def test_a_restore_names_what_is_invalid_and_restores_nothing_or_the_rest(
+    key: str, value: str, problem: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _store("import", "sqlite:a.db", "objects.yaml", "--encryption-keys", "one")
+    _store("backup", "sqlite:a.db", "a.backup")
+    _with_entry(folder / "a.backup", key, value, folder / "bad.backup")
+    capsys.readouterr()
+    assert main(["store", "restore", "bad.backup", "sqlite:b.db"]) == 1
+    errors = capsys.readouterr().err
+    assert f"{key}: {problem}" in errors
+    assert "1 encrypted entries were not checked; --encryption-keys gives their keys" in errors
+    assert "entries are invalid, and nothing was restored; --skip-invalid restores the others" in errors
+    assert not (folder / "b.db").exists()
+    _store("restore", "bad.backup", "sqlite:b.db", "--skip-invalid", "--encryption-keys", "one")
+    errors = capsys.readouterr().err
+    assert f"{key}: {problem}" in errors
+    assert "were not checked" not in errors
+    assert main(["store", "restore", "a.backup", "sqlite:c.db", "--encryption-keys", "two"]) == 1
+    assert "is encrypted with the key 'one', which is not given" in capsys.readouterr().err

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import msgspec
@@ -39,6 +39,8 @@ class CommandSession(msgspec.Struct):
     """The file with the log of reconciles; empty: there is none."""
     schemas: dict[str, Any] = {}
     """Schemas of kinds that were read before."""
+    warned: set[str] = set()
+    """The warnings about reads that were printed."""
     has_written: bool = False
     """Whether the server has accepted a write."""
 
@@ -108,6 +110,7 @@ class CommandSession(msgspec.Struct):
         options = options or ListOptions()
         while True:
             page = await self.transport.list(APIRequest(Verb.LIST, mapping.resource, namespace, options=options))
+            self._warn(page.warnings)
             kind = {"apiVersion": mapping.gvk.api_version, "kind": mapping.gvk.kind}
             found += [kind | decode(item) for item in page.items]  # items of a typed list leave their kind out
             if not page.continue_token:
@@ -118,7 +121,9 @@ class CommandSession(msgspec.Struct):
         """The pages of a list as Tables."""
         while True:
             request = APIRequest(Verb.LIST, mapping.resource, namespace, form=Form.TABLE, options=options)
-            table = decode((await self.transport.call(request)).body)
+            response = await self.transport.call(request)
+            self._warn(response.warnings)
+            table = decode(response.body)
             yield table
             token = (table.get("metadata") or {}).get("continue")
             if not token:
@@ -180,6 +185,13 @@ class CommandSession(msgspec.Struct):
 
     def write_options(self, dry_run: bool = False, **more: Any) -> WriteOptions:
         return WriteOptions(dry_run=dry_run, field_manager=self.field_manager, **more)
+
+    def _warn(self, warnings: Iterable[str]) -> None:
+        """Print the warnings of a read, each once, as kubectl does."""
+        for warning in warnings:
+            if warning not in self.warned:
+                self.warned.add(warning)
+                self.errors.line(f"Warning: {warning}")
 
     def _written(self, response: Response) -> Document:
         self.has_written = True

@@ -49,15 +49,17 @@ def _add_copies(commands: Any) -> None:
         "pilotage store backup sqlite:demo.db demo.backup",
     )
     command.add_argument("file", type=Path, metavar="FILE", help="a new file; only its owner can read it")
-    _add(
+    command = _add(
         commands,
         "restore",
         "restore a backup into a new storage",
-        "Restore a backup into an empty storage. Revisions of a SQLite file continue after those of the backup, so that"
-        " no resource version appears twice.",
+        "Restore a backup into an empty storage, if all of its objects are valid. Revisions of a SQLite file continue"
+        " after those of the backup, so that no resource version appears twice.",
         "pilotage store restore demo.backup sqlite:new.db",
         backup=True,
     )
+    places.add_encryption_keys(command)
+    add_switch(command, "--skip-invalid", "restore the valid objects; list the others on standard error")
     command = _add(
         commands,
         "check",

@@ -14,6 +14,7 @@ from pilotage.cli.manifestfiles import read_manifests
 from pilotage.cli.store.check import problems
 from pilotage.cli.store.objects import apply_objects, export_objects, exported
 from pilotage.cli.store.readable import export_readable, in_memory
+from pilotage.cli.store.validation import validated
 from pilotage.cli.terminal import GREEN, standard_error, standard_output
 from pilotage.cluster.cluster import Cluster
 from pilotage.errors import StorageBroken, StorageError
@@ -23,7 +24,8 @@ from pilotage.server.encryption import encrypted
 from pilotage.server.loops.rounds import EVENTS
 from pilotage.server.strategies.events import LIFETIME
 from pilotage.storage import Snapshot, Storage, open_storage, url_without_password
-from pilotage.storage.archive import read_archive, restore_archive, write_archive
+from pilotage.storage.archive import Archive, read_archive, restore_archive, write_archive
+from pilotage.storage.encryption import Cipher, load_keys
 from pilotage.storage.sqlite import SqliteStorage
 from pilotage.storage.sqlite.file import sync
 from pilotage.storage.sqlite.newfile import is_free, new_file
@@ -59,6 +61,7 @@ async def restore(options: argparse.Namespace) -> None:
     _check_lasting(options.storage)
     with reported(f"cannot read {options.file}"), options.file.open("rb") as file:
         archive = read_archive(file, str(options.file))
+    archive = _validated(options, archive)
     async with _restoring(options.storage, archive.revision + 1) as storage:
         if options.storage.startswith(_SQLITE) and storage.revision <= archive.revision:
             raise CommandError(
@@ -67,6 +70,27 @@ async def restore(options: argparse.Namespace) -> None:
             )
         revision = await restore_archive(storage, archive, _lifetime)
     _done(f"restored {len(archive.puts)} entries; the storage is at revision {revision}")
+
+
+def _validated(options: argparse.Namespace, archive: Archive) -> Archive:
+    """The archive with the entries that can be stored. Raises CommandError if there are others, unless these are
+    skipped."""
+    cipher = Cipher(load_keys(options.encryption_keys)) if options.encryption_keys else None
+    with standard_error().working(f"Checking {len(archive.puts):,} entries"):
+        found = validated(archive.puts, cipher)
+    if found.unchecked:
+        _warn(f"{found.unchecked:,} encrypted entries were not checked; --encryption-keys gives their keys")
+    errors = standard_error()
+    for problem in found.problems[:_MOST_PROBLEMS]:
+        errors.line(problem)
+    if len(found.problems) > _MOST_PROBLEMS:
+        errors.line(f"and {len(found.problems) - _MOST_PROBLEMS:,} more problems")
+    if found.problems and not options.skip_invalid:
+        raise CommandError(
+            f"{options.file}: {len(found.problems):,} of {len(archive.puts):,} entries are invalid, and nothing was "
+            "restored; --skip-invalid restores the others"
+        )
+    return Archive(archive.revision, found.puts)
 
 
 def _lifetime(key: str) -> int:
