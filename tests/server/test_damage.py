@@ -248,7 +248,7 @@ async def test_a_definition_without_names_does_not_keep_the_server_from_starting
     await server.put(f"/default/apiextensions.k8s.io/customresourcedefinitions/{name}", _without_names())
     async with server.registry:
         assert await server.names(DEFINITIONS) == []
-        with pytest.raises(ApiError, match="spec.names.plural: Required value"):
+        with pytest.raises(ApiError, match="its resources cannot be served: acceptedNames is missing"):
             await server.call(Verb.GET, WIDGETS, "w", "default")
         await server.call(Verb.DELETE, DEFINITIONS, name)
         api = Api(server.registry)

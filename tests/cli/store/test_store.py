@@ -231,11 +231,8 @@ def test_a_check_names_every_problem(folder: Path, capsys: pytest.CaptureFixture
     assert "/default/core/configmaps/nowhere/a: metadata.name is 'b', and the key has 'a'" in captured.out
     assert "/default/core/configmaps/nowhere/c: the namespace nowhere does not exist" in captured.out
     assert "/default/core/configmaps/nowhere/d: it is not an object" in captured.out
-    assert (
-        "/default/core/configmaps/nowhere/e: it is not an object: Expected `array`, got `str` - at `$.metadata.ownerReferences`"
-        in captured.out
-    )
-    assert "5 problems in" in captured.err
+    assert "/default/core/configmaps/nowhere/e: it is not an object: Expected `array`, got `str`" in captured.out
+    assert "4 problems in" in captured.err
 
 
 def _damage(path: str, names: str = "acde") -> None:
