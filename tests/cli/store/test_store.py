@@ -14,6 +14,7 @@ import pytest
 
 from pilotage.cli import main
 from pilotage.cli.store import commands
+from pilotage.cluster.light import run_now
 from pilotage.errors import StorageError
 from pilotage.storage import Put, Storage
 from pilotage.storage.sqlite import DirectSqliteStorage
@@ -469,3 +470,28 @@ def test_a_restore_names_what_is_invalid_and_restores_nothing_or_the_rest(
     assert "were not checked" not in errors
     assert main(["store", "restore", "a.backup", "sqlite:c.db", "--encryption-keys", "two"]) == 1
     assert "is encrypted with the key 'one', which is not given" in capsys.readouterr().err
+
+
+def test_a_command_lists_the_rest_of_damaged_objects_and_deletes_them(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _store("import", "sqlite:a.db", "objects.yaml")
+    storage = DirectSqliteStorage("a.db")
+    run_now(storage.commit(Put("/default/core/configmaps/default/bad", b"[]")))
+    run_now(storage.commit(Put("/default/example.com/widgets/team/bad", b'{"apiVersion":"example.com/v1"}')))
+    storage.close_now()
+    capsys.readouterr()
+    where = ("--storage", "sqlite:a.db")
+    for kind, namespace, shown in (("configmaps", "default", ""), ("widgets", "team", "w ")):
+        for output in ("-owide", "-oyaml"):
+            assert main(["get", kind, "-n", namespace, output, *where]) == 0
+            ran = capsys.readouterr()
+            assert f'"{namespace}/bad" cannot be read from the storage: it is not an object' in ran.err
+            assert ran.err.startswith("Warning: ")
+            assert shown in ran.out
+        assert main(["get", kind, "bad", "-n", namespace, *where]) == 1
+        assert "Error from server (StorageReadError)" in capsys.readouterr().err
+        assert main(["delete", kind, "bad", "-n", namespace, *where]) == 0
+        assert "Warning: " in capsys.readouterr().err
+        assert main(["get", kind, "-n", namespace, *where]) == 0
+        assert "Warning" not in capsys.readouterr().err
