@@ -148,6 +148,16 @@ async def test_a_damaged_object_is_left_out_with_a_warning_and_can_be_deleted(
     assert KEY in str(vars(logged[0]))
 
 
+async def test_an_answer_names_ten_damaged_objects_and_the_number_of_all() -> None:
+    server = Server()
+    for number in range(1_234):
+        await server.put(f"/default/core/configmaps/default/a{number}", [])
+    async with server.registry:
+        warnings = (await server.list(CONFIG_MAPS)).warnings
+        assert len(warnings) == 11
+        assert warnings[-1] == "1,234 objects cannot be read in all; the log has their keys"
+
+
 async def test_a_page_of_damaged_objects_does_not_end_a_list() -> None:
     server = Server()
     for number in range(5):

@@ -19,6 +19,8 @@ _HEAD, _WHOLE = 1, 2
 """How much of an entry was checked: `Entry.checked`."""
 _OWN_VALUES = 256
 """The number of values that were committed here and not read since then: they need no check."""
+_MOST_WARNINGS = 10
+"""The damaged objects that are named in the answer to a list."""
 _GROUP_PARTS = 3
 """The parts of a prefix that names a group: an empty one, tenant and group."""
 
@@ -58,7 +60,8 @@ class ScreenedStorage(StorageWrapper):
         return revision
 
     async def warnings(self, prefix: str) -> Sequence[str]:
-        """A warning for each damaged object under a prefix that was found by reads until now."""
+        """A warning for each damaged object under a prefix that was found by reads until now, and for the number of all
+        if they are many."""
         found = []
         for key, (revision, text) in list(self._damaged.items()):
             if key.startswith(prefix):
@@ -67,6 +70,8 @@ class ScreenedStorage(StorageWrapper):
                     del self._damaged[key]
                 else:
                     found.append(f"{UnreadableObject(key, text)}; it is left out")
+        if len(found) > _MOST_WARNINGS:
+            found[_MOST_WARNINGS:] = [f"{len(found):,} objects cannot be read in all; the log has their keys"]
         return found
 
     def seen(self, event: Event, depth: int) -> Event | None:
