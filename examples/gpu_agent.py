@@ -1,6 +1,6 @@
 """A node agent: taints a node whose GPUs need a reset or have failed, and removes the taints when they are healthy.
 
-    pilotage device serve --provider fake --failures 0.5 &     # GPUs that fail and are repaired
+    pilotage device serve --provider fake --failures 0.5 --storage sqlite:gpus.db &    # GPUs that fail and are repaired
     python gpu_agent.py memory:                                # an embedded cluster in this process, with one Node
     NODE_NAME=worker-1 python gpu_agent.py cluster             # a real cluster: GPUs from the node, the Node from there
 

@@ -27,6 +27,7 @@ from pilotage.device.v1alpha1 import GPU, GPUSpec, GPUStatus
 from pilotage.types.core.v1 import Event, Node, NodeSpec, Taint
 
 from .. import forked
+from ..cli.device.processes import serving
 
 NOT_READY = "node.kubernetes.io/not-ready"
 """The server gives this taint to every new node."""
@@ -241,6 +242,49 @@ async def test_program_as_it_stands_taints_and_untaints_its_node(tmp_path: Path)
         await agent.stderr.read()
         assert await agent.wait() == 0
     assert seen == [[KEYS["ResetRequired"]], []] * 2 or seen == [[], [KEYS["ResetRequired"]]] * 2
+
+
+async def _condition(target: str, name: str, type_: str) -> None:
+    """Another provider than the one in the server sets a condition, while that one writes, too."""
+    async with device.connect(target, provider_id="test") as devices:
+
+        async def write() -> None:
+            current = await devices.v1alpha1.gpus.get(name)
+            current.status = gpu(name, **{type_: "True"}).status
+            await devices.v1alpha1.gpus.update_status(current)
+
+        await pt.retry_on_conflict(write)
+
+
+async def test_a_server_that_is_killed_keeps_its_conditions_and_the_node_its_taint(tmp_path: Path) -> None:
+    path, storage = tmp_path / "api" / "device.sock", f"sqlite:{tmp_path}/gpus.db"
+    options = ("--provider", "fake", "--count", "2", "--period", "0", "--storage", storage)
+    reset, degraded = KEYS["ResetRequired"], KEYS["Degraded"]
+    cluster = pt.Cluster.embedded()
+    async with pt.Manager(cluster) as manager:
+        await cluster.client.create(Node(metadata=pt.ObjectMeta(name=NODE)))
+        manager.add_device_api(f"unix://{path}")
+        GPUAgent(manager, NODE).setup_with_manager(manager)
+        with serving(path, *options) as server:
+            running = asyncio.create_task(manager.start())
+            async with asyncio.timeout(60), cluster.client.watch(Node) as nodes:
+                await _condition(f"unix://{path}", "gpu-1", "ResetRequired")
+                seen = [event.object async for event in _until(nodes, {reset})]
+                server.stop(signal.SIGKILL)
+                with serving(path, *options):
+                    await _condition(f"unix://{path}", "gpu-2", "Degraded")
+                    seen = [event.object async for event in _until(nodes, {reset, degraded})]
+        running.cancel()
+        await asyncio.wait({running})
+    assert all(reset in held_by(node) for node in seen)
+
+
+async def _until(nodes: AsyncIterator[pt.WatchEvent[Node]], keys: set[str]) -> AsyncIterator[pt.WatchEvent[Node]]:
+    """The events of the node, up to the one with which it has just these taints of the agent."""
+    async for event in nodes:
+        yield event
+        if held_by(event.object) == keys:
+            return
 
 
 @pytest.mark.parametrize(("arguments", "said"), [((), "NODE_NAME"), (("--help",), "memory:")])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.manifestfiles import Manifest
+from pilotage.cli.owners import FileOwners
 from pilotage.client.client import Client
-from pilotage.errors import ApiError, NoMatch
+from pilotage.errors import ApiError, NoMatch, NotFound
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.mapping.mapper import RESTMapping
@@ -21,9 +22,21 @@ _SERVED_SECONDS = 10.0
 class ObjectApplier:
     """Applies the objects of one command, as their field owner."""
 
-    def __init__(self, client: Client, manifests: Sequence[Manifest], *, field_owner: str, namespace: str) -> None:
-        """`namespace` is for objects that name none."""
+    def __init__(
+        self,
+        client: Client,
+        manifests: Sequence[Manifest],
+        *,
+        field_owner: str,
+        namespace: str,
+        warn: Callable[[str], object],
+        keeps_missing_owners: bool = True,
+    ) -> None:
+        """`namespace` is for objects that name none. `warn` prints a warning about an owner."""
         self._client = client
+        self._owners = FileOwners(manifests, self._uid_of, warn, keeps_missing=keeps_missing_owners)
+        self.ordered = self._owners.ordered()
+        """The objects in the order in which they are applied."""
         self._field_owner = field_owner
         self._namespace = namespace
         self._defines = any(each.document["kind"] == "CustomResourceDefinition" for each in manifests)
@@ -36,11 +49,20 @@ class ObjectApplier:
             mapping = await self._mapping(obj.gvk)
             if mapping.namespaced and not document["metadata"].get("namespace"):
                 document["metadata"]["namespace"] = self._namespace
+            obj = Unstructured(await self._owners.resolved(document))
             await self._client.apply(obj, field_owner=self._field_owner, force=True)
             if status and await self._client.has_subresource(obj.gvk, "status"):
                 await self._client.patch_status(obj, {"status": status})
         except (ApiError, NoMatch) as error:
             raise CommandError(f"{manifest.source}: cannot apply {obj.kind} {obj.metadata.name}: {error}") from error
+
+    async def _uid_of(self, gvk: GroupVersionKind, namespace: str, name: str) -> str:
+        try:
+            mapping = await self._client.rest_mapper.lookup(gvk)
+            found = await self._client.get(gvk, name, namespace=namespace if mapping.namespaced else "")
+        except (NoMatch, NotFound):
+            return ""
+        return found.metadata.uid
 
     async def _mapping(self, gvk: GroupVersionKind) -> RESTMapping:
         """The mapping of a kind, which may become served in a moment: its CRD may be one of the objects before."""

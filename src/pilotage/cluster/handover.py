@@ -146,7 +146,8 @@ class FullServer:
         if await self._storage.get(f"{prefix}{NAMESPACES}default") is None:
             return False
         for document in crds(self._options.kinds):
-            entry = await self._storage.get(f"{prefix}{DEFINITIONS}{document['metadata']['name']}")
+            key = f"{prefix}{DEFINITIONS}{document['metadata']['name']}"
+            entry = await self._registry.context.storage.get(key)
             if entry is None:
                 return False
             spec = msgspec.json.decode(entry.value)["spec"]

@@ -39,6 +39,7 @@ from pilotage.server.namespacecontents import NamespaceContents
 from pilotage.server.plugins.catalogue import chain as plugin_chain
 from pilotage.server.plugins.plugin import QUOTAS, DynamicAdmission, PluginContext
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.screening import ScreenedStorage
 from pilotage.server.strategies.services.cidrs import CIDRS, ReadyRange, ready_ranges
 from pilotage.server.strategies.services.ranges import SERVICE_RANGES, families_of
 from pilotage.server.uids import SystemChance, random_uid
@@ -56,7 +57,8 @@ _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 class RegistryContext:
     """Passed to every part of the registry when it is created."""
 
-    storage: Storage
+    stored: Storage
+    """The storage as it is given, also with objects that cannot be read."""
     tenant: str = "default"
     clock: times.Clock = times.system_clock
     chance: random.Random = field(default_factory=SystemChance)
@@ -78,6 +80,8 @@ class RegistryContext:
     """Whether dependents are deleted with their owners, as kube-controller-manager does it."""
     local_webhooks: LocalWebhooks = field(default_factory=LocalWebhooks)
     """The webhooks that this program serves itself."""
+    storage: ScreenedStorage = field(init=False, repr=False, compare=False)
+    """The storage with only the objects that can be read."""
     prefix: str = field(init=False, repr=False, compare=False)
     """What the keys of the tenant begin with."""
     catalogue: Catalogue = field(init=False, repr=False, compare=False)
@@ -104,6 +108,7 @@ class RegistryContext:
         if problem := tenant_problem(self.tenant):
             raise InvalidDefinition(problem)
         object.__setattr__(self, "prefix", f"/{self.tenant}/")
+        object.__setattr__(self, "storage", ScreenedStorage(self.stored))
         families = families_of(self.service_ranges)
         object.__setattr__(self, "catalogue", Catalogue(self.storage, self.prefix, self.strategies, families))
         object.__setattr__(self, "authorizer", Authorizer(self.storage, self.prefix))
@@ -114,7 +119,7 @@ class RegistryContext:
         object.__setattr__(self, "quotas", CurrentObjects(self.storage, self.prefix + QUOTAS, bool, limit=1))
         cidrs = CurrentObjects(self.storage, self.prefix + CIDRS, ready_ranges)
         object.__setattr__(self, "service_cidrs", cidrs)
-        object.__setattr__(self, "cleartext", CleartextCheck(self.storage, self.prefix))
+        object.__setattr__(self, "cleartext", CleartextCheck(self.stored, self.prefix))
         caller = WebhookCaller(self.local_webhooks, Services(self.storage, self.prefix))
         object.__setattr__(self, "webhooks", caller)
         object.__setattr__(self, "converter", Converter(caller, self.uid))
@@ -174,6 +179,10 @@ class RegistryContext:
         if entry is None:
             raise info.not_found(request.name)
         return entry
+
+    async def damaged(self, prefix: str) -> Sequence[str]:
+        """A warning for each object under a prefix that cannot be read."""
+        return await self.storage.warnings(prefix)
 
     async def commit(self, *operations: Operation) -> int:
         """Commit to the storage; failures are raised as API errors, and the caller handles conflicts."""

@@ -44,7 +44,10 @@ class NamespaceContents:
         earlier start."""
         puts: list[Put] = []
         for key in self.keys(namespace):
-            entry = await storage.get(prefix + key)
+            try:
+                entry = await storage.get(prefix + key)
+            except records.UnreadableObject:  # it is named in the log, and created again when it is deleted
+                continue
             if entry is None:
                 document = self._document(key)
                 if key.startswith(CONFIG_MAPS):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar, overload
 import msgspec
 
 from pilotage.codec import verbatim
-from pilotage.errors import ApiError, RequestTooLarge, StorageBroken
+from pilotage.errors import ApiError, RequestTooLarge, Status, StorageBroken
 from pilotage.meta.documents import Document
 from pilotage.storage.interface import Entry
 
@@ -54,6 +54,19 @@ class DroppedVersion(ApiError):
 
     def __init__(self, version: str) -> None:
         super().__init__(f"request to convert CR from an invalid group/version: {version}")
+
+
+class UnreadableObject(ApiError):
+    """A stored object is damaged: it can only be deleted."""
+
+    def __init__(self, key: str, problem: str) -> None:
+        self.problem = problem
+        _, _, group, resource, name = key.split("/", 4)
+        subject = resource if group == "core" else f"{resource}.{group}"
+        message = (
+            f'{subject} "{name}" cannot be read from the storage: {problem}. Delete it, or restore it from a backup'
+        )
+        super().__init__(status=Status(500, "StorageReadError", message))
 
 
 @contextmanager

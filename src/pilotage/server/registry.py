@@ -73,7 +73,7 @@ class Registry:
         self._creator = Creator(context)
         self._exits = AsyncExitStack()
         self._observers: list[Note] = []
-        self._is_local = isinstance(context.storage, LocalStorage)
+        self._is_local = isinstance(context.stored, LocalStorage)
         self._calls = 0
 
     # These are not loaded before the first request that needs them: a server that starts is ready sooner, and a command
@@ -317,7 +317,7 @@ class Registry:
         info = await self._catalogue.find(_NAMESPACES)
         for name in SYSTEM_NAMESPACES:
             key = f"{self.context.prefix}{NAMESPACES}{name}"
-            if await self.context.storage.get(key) is not None:
+            if await self.context.stored.get(key) is not None:
                 continue  # nothing is written, so that objects can be deleted by a new process on a full disk
             document: Document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             now = self.context.now()

@@ -25,6 +25,8 @@ class Entry(msgspec.Struct, eq=False, gc=False):
     """What the reader of the value has decoded: the server, for its selectors."""
     decrypted: Any = None
     """The entry with the value in clear, of `storage.encryption`."""
+    checked: int = 0
+    """How much of the value the reader has checked: the server, which does it once."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Entry) and self._identity() == other._identity()

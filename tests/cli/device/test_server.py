@@ -79,6 +79,13 @@ def test_it_prints_where_it_listens_and_that_it_stops_and_leaves_no_socket(tmp_p
     assert [entry.name for entry in path.parent.iterdir()] == ["device-api.sock.lock"]
 
 
+@pytest.mark.parametrize("lasts", [True, False])
+def test_a_storage_in_memory_is_reported_with_what_a_restart_loses(tmp_path: Path, lasts: bool) -> None:
+    with serving(tmp_path / "s", *QUIET, *(["--storage", f"sqlite:{tmp_path}/s.db"] if lasts else [])) as server:
+        server.stop()
+    assert ("A restart loses the conditions" in server.errors) is not lasts
+
+
 def test_without_its_extra_it_prints_only_what_to_install(tmp_path: Path) -> None:
     program = "import sys; sys.modules['hpack'] = None; from pilotage.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", program, "device", "serve", "--target", f"unix://{tmp_path}/api.sock"]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from pilotage.cli import kit
 from pilotage.cli.kit.session import CommandSession
@@ -19,7 +21,7 @@ from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import PatchType
 from pilotage.types.apps.v1 import Deployment
 from pilotage.types.core.v1 import Secret, Service
-from tests.cli.kit.tools import Console
+from tests.cli.kit.tools import Console, todo_tool
 
 OBJECTS = """
 apiVersion: todo.example.com/v1
@@ -563,3 +565,44 @@ def test_label_refuses_names_beside_what_selects_other_objects(
     assert (ran.code, ran.output) == (2, "")
     assert error in ran.errors
     assert filled.output("get", "todos", "-l", "a", "-o", "name") == ""
+
+
+@pytest.fixture
+def owning(todo: Console) -> str:
+    """What `get -o yaml` prints of a Todo and of another one that it owns, in another storage."""
+    todo.tool.setup = None
+    todo.output("create", "todo", "parent", "--set", "spec.text=parent")
+    uid = todo.output("get", "todo", "parent", "-o", "jsonpath={.metadata.uid}")
+    owner = {"apiVersion": "todo.example.com/v1", "kind": "Todo", "name": "parent", "uid": uid}
+    child = {"apiVersion": owner["apiVersion"], "kind": "Todo", "metadata": {"name": "child"}, "spec": {"text": "c"}}
+    child["metadata"] = {"name": "child", "ownerReferences": [owner]}
+    todo.output("create", "-f", "-", stdin=json.dumps(child))
+    return todo.output("get", "todo", "-o", "yaml")
+
+
+def test_exported_objects_that_are_applied_elsewhere_keep_their_owners(owning: str, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = Console(todo_tool(tmp_path / "other"))
+    other.tool.setup = None
+    assert other.output("apply", "-f", "-", stdin=owning) == (
+        "todo.todo.example.com/parent created\ntodo.todo.example.com/child created\n"
+    )
+    uid = other.output("get", "todo", "parent", "-o", "jsonpath={.metadata.uid}")
+    assert uid not in owning
+    owner = "jsonpath={.metadata.ownerReferences[*].uid}"
+    assert other.output("get", "todo", "child", "-o", owner) == uid
+    assert other.output("apply", "-f", "-", stdin=owning).count("unchanged") == 2
+    without_uids = re.sub(r"\n    uid: .*", "", owning)
+    assert "child replaced" in other.output("replace", "-f", "-", stdin=without_uids)
+    assert other.output("get", "todo", "child", "-o", owner) == uid
+
+
+def test_a_dependent_that_is_applied_without_its_owner_is_written_with_a_warning(owning: str, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = Console(todo_tool(tmp_path / "other"))
+    other.tool.setup = None
+    alone = json.dumps(next(each for each in yaml.safe_load(owning)["items"] if each["metadata"]["name"] == "child"))
+    applied = other.run("apply", "-f", "-", stdin=alone)
+    assert applied.code == 0
+    assert applied.errors.startswith('Warning: Todo default/child: its owner Todo "parent" with the uid ')
+    assert other.run("apply", "-f", "-", "--dry-run=client", stdin=alone).errors == ""

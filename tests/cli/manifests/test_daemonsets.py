@@ -142,15 +142,10 @@ def test_a_container_is_confined(written: list[Document], component: str) -> Non
 def test_root_does_nothing_but_hand_over_the_directory(written: list[Document]) -> None:
     (directory,) = pod(written, "server")["initContainers"]
     assert directory["command"] == [
-        "install",
-        "-d",
-        "-m",
-        "0750",
-        "-o",
-        "65532",
-        "-g",
-        "5000",
-        "/var/run/nvidia-device-api",
+        "sh",
+        "-c",
+        "install -d -m 0750 -o 65532 -g 5000 /var/run/nvidia-device-api"
+        " && install -d -m 0700 -o 65532 -g 5000 /var/lib/nvidia-device-api",
     ]
     assert directory["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["CHOWN", "FOWNER"]}
     assert "initContainers" not in pod(written, "agent")
@@ -171,9 +166,21 @@ def test_both_meet_at_the_same_socket_and_know_their_node(written: list[Document
     container = only_container(written, component)
     assert variables(container)["NVIDIA_DEVICE_API_TARGET"] == DEFAULT
     assert variables(container)["NODE_NAME"] == {"fieldRef": {"fieldPath": "spec.nodeName"}}
-    (volume,), (mount,) = pod(written, component)["volumes"], container["volumeMounts"]
+    volume, mount = pod(written, component)["volumes"][0], container["volumeMounts"][0]
     assert volume["hostPath"] == {"path": "/var/run/nvidia-device-api", "type": "DirectoryOrCreate"}
     assert (mount["mountPath"], mount.get("readOnly", False)) == ("/var/run/nvidia-device-api", component == "agent")
+
+
+def test_the_server_keeps_its_objects_where_only_it_can_read(written: list[Document]) -> None:
+    container = only_container(written, "server")
+    assert "--storage=sqlite:/var/lib/nvidia-device-api/gpus.db" in container["args"]
+    state = {"mountPath": "/var/lib/nvidia-device-api", "name": "state"}
+    (prepared,) = pod(written, "server")["initContainers"]
+    assert state in container["volumeMounts"]
+    assert state in prepared["volumeMounts"]
+    host_path = {"path": "/var/lib/nvidia-device-api", "type": "DirectoryOrCreate"}
+    assert {"hostPath": host_path, "name": "state"} in pod(written, "server")["volumes"]
+    assert "/var/lib" not in str(pod(written, "agent"))
 
 
 def test_the_arguments_of_the_server_are_a_command_that_exists(written: list[Document]) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from base64 import b64encode
 from contextlib import closing
 from pathlib import Path
 
 import apsw
+import msgspec
 import pytest
 
 from pilotage.cli import main
 from pilotage.cli.store import commands
+from pilotage.cluster.light import run_now
 from pilotage.errors import StorageError
 from pilotage.storage import Put, Storage
 from pilotage.storage.sqlite import DirectSqliteStorage
@@ -228,9 +231,9 @@ def test_a_check_names_every_problem(folder: Path, capsys: pytest.CaptureFixture
     captured = capsys.readouterr()
     assert "/default/core/configmaps/nowhere/a: metadata.name is 'b', and the key has 'a'" in captured.out
     assert "/default/core/configmaps/nowhere/c: the namespace nowhere does not exist" in captured.out
-    assert "/default/core/configmaps/nowhere/d: it is not JSON" in captured.out
-    assert "/default/core/configmaps/nowhere/e: its ownerReferences are not a list of objects" in captured.out
-    assert "5 problems in" in captured.err
+    assert "/default/core/configmaps/nowhere/d: it is not an object" in captured.out
+    assert "/default/core/configmaps/nowhere/e: it is not an object: Expected `array`, got `str`" in captured.out
+    assert "4 problems in" in captured.err
 
 
 def _damage(path: str, names: str = "acde") -> None:
@@ -239,7 +242,7 @@ def _damage(path: str, names: str = "acde") -> None:
     from pilotage.storage.sqlite.replay import rows_of
 
     place = "/default/core/configmaps/nowhere/"
-    metadata = b'{"namespace":"nowhere","uid":"%s","creationTimestamp":"x","name":"%s"}'
+    metadata = b'{"namespace":"nowhere","uid":"%s","creationTimestamp":"2026-01-02T03:04:05Z","name":"%s"}'
     head = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":' + metadata + b"}"
     wrong = (head % (b"3", b"e")).replace(b'"uid"', b'"ownerReferences":"x","uid"')
     values = {"a": head % (b"1", b"b"), "c": head % (b"2", b"c"), "d": b"{", "e": wrong}
@@ -348,3 +351,147 @@ def test_an_object_that_is_not_json_is_left_out(folder: Path, capsys: pytest.Cap
     captured = capsys.readouterr()
     assert "left out: /default/core/configmaps/nowhere/d" in captured.err
     assert "kind: Widget" in captured.out
+
+
+OWNED = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: a-child
+  uid: 11111111-0000-0000-0000-000000000000
+  ownerReferences:
+  - {apiVersion: v1, kind: ConfigMap, name: parent, uid: 22222222-0000-0000-0000-000000000000, controller: true}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: parent
+  uid: 22222222-0000-0000-0000-000000000000
+  ownerReferences:
+  - {apiVersion: v1, kind: ConfigMap, name: a-child, uid: 11111111-0000-0000-0000-000000000000}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: stray
+  ownerReferences:
+  - {apiVersion: v1, kind: ConfigMap, name: missing, uid: 33333333-0000-0000-0000-000000000000}
+"""
+
+
+def test_owners_are_exported_by_name_and_imported_with_their_new_uids(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "owned.yaml").write_text(OWNED)
+    _store("import", "sqlite:a.db", "owned.yaml")
+    warnings = capsys.readouterr().err
+    assert 'ConfigMap default/stray: its owner ConfigMap "missing" with the uid 33333333' in warnings
+    assert warnings.count("the object is written without it") == 2  # and the first object of the cycle, at first
+    _store("check", "sqlite:a.db")
+    _store("export", "sqlite:a.db")
+    exported = capsys.readouterr().out
+    assert "uid" not in exported
+    assert exported.count("ownerReferences") == 2
+    (folder / "again.yaml").write_text(exported)
+    _store("import", "sqlite:b.db", "again.yaml")
+    _store("check", "sqlite:b.db")
+    capsys.readouterr()
+    _store("export", "sqlite:b.db")
+    assert capsys.readouterr().out == exported
+    _store("export", "sqlite:b.db", "--without-owners")
+    assert "ownerReferences" not in capsys.readouterr().out
+
+
+def test_an_owner_that_is_not_exported_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "owned.yaml").write_text(
+        "apiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n---\n"
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  namespace: team\n"
+        "  ownerReferences: [{apiVersion: v1, kind: Namespace, name: team}]\n"
+    )
+    _store("import", "sqlite:a.db", "owned.yaml")
+    capsys.readouterr()
+    _store("export", "sqlite:a.db", "-n", "team")
+    ran = capsys.readouterr()
+    assert "ownerReferences" not in ran.out
+    assert 'ConfigMap team/a is exported without its owner Namespace "team"' in ran.err
+
+
+def test_an_import_that_fails_reports_how_far_it_got(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "wrong.yaml").write_text(OBJECTS.replace("name: s,", "name: S,"))
+    assert main(["store", "import", "sqlite:a.db", "wrong.yaml"]) == 1
+    assert "(stopped: 2 objects are imported, 1 failed, 1 were not tried)" in capsys.readouterr().err
+
+
+def _with_entry(backup: Path, key: str, value: str, new: Path) -> None:
+    """An archive with another value at a key, and the right checksum."""
+    head, *lines, _ = backup.read_bytes().splitlines(keepends=True)
+    kept = [line for line in lines if msgspec.json.decode(line)["key"] != key]
+    content = b"".join([head, *kept, msgspec.json.encode({"key": key, "value": value}) + b"\n"])
+    tail = {"entries": len(kept) + 1, "sha256": hashlib.sha256(content).hexdigest()}
+    new.write_bytes(content + msgspec.json.encode(tail) + b"\n")
+
+
+DEFINITION = "/default/apiextensions.k8s.io/customresourcedefinitions/widgets.example.com"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        ("/default/core/configmaps/default/a", "[]", "it is not an object"),
+        (
+            DEFINITION,
+            '{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition"}',
+            "it is not an object",
+        ),
+        (
+            "/default/core/configmaps/default/a",
+            '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default","uid":"u"'
+            ',"creationTimestamp":"2026-01-02T03:04:05Z"},"data":{"a b":"c"}}',
+            "data[a b]: Invalid value",
+        ),
+    ],
+)
+def test_a_restore_names_what_is_invalid_and_restores_nothing_or_the_rest(
+    key: str, value: str, problem: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _store("import", "sqlite:a.db", "objects.yaml", "--encryption-keys", "one")
+    _store("backup", "sqlite:a.db", "a.backup")
+    _with_entry(folder / "a.backup", key, value, folder / "bad.backup")
+    capsys.readouterr()
+    assert main(["store", "restore", "bad.backup", "sqlite:b.db"]) == 1
+    errors = capsys.readouterr().err
+    assert f"{key}: {problem}" in errors
+    assert "1 encrypted entries were not checked; --encryption-keys gives their keys" in errors
+    assert "entries are invalid, and nothing was restored; --skip-invalid restores the others" in errors
+    assert not (folder / "b.db").exists()
+    _store("restore", "bad.backup", "sqlite:b.db", "--skip-invalid", "--encryption-keys", "one")
+    errors = capsys.readouterr().err
+    assert f"{key}: {problem}" in errors
+    assert "were not checked" not in errors
+    assert main(["store", "restore", "a.backup", "sqlite:c.db", "--encryption-keys", "two"]) == 1
+    assert "is encrypted with the key 'one', which is not given" in capsys.readouterr().err
+
+
+def test_a_command_lists_the_rest_of_damaged_objects_and_deletes_them(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _store("import", "sqlite:a.db", "objects.yaml")
+    storage = DirectSqliteStorage("a.db")
+    run_now(storage.commit(Put("/default/core/configmaps/default/bad", b"[]")))
+    run_now(storage.commit(Put("/default/example.com/widgets/team/bad", b'{"apiVersion":"example.com/v1"}')))
+    storage.close_now()
+    capsys.readouterr()
+    where = ("--storage", "sqlite:a.db")
+    for kind, namespace, shown in (("configmaps", "default", ""), ("widgets", "team", "w")):
+        for output in ("-oname", "-oyaml"):
+            assert main(["get", kind, "-n", namespace, output, *where]) == 0
+            ran = capsys.readouterr()
+            assert f'"{namespace}/bad" cannot be read from the storage: it is not an object' in ran.err
+            assert ran.err.startswith("Warning: ")
+            assert shown in ran.out.replace("widget", "")
+        assert main(["get", kind, "bad", "-n", namespace, *where]) == 1
+        assert "Error from server (StorageReadError)" in capsys.readouterr().err
+        assert main(["delete", kind, "bad", "-n", namespace, *where]) == 0
+        assert "Warning: " in capsys.readouterr().err
+        assert main(["get", kind, "-n", namespace, *where]) == 0
+        assert "Warning" not in capsys.readouterr().err

@@ -5,7 +5,13 @@ from __future__ import annotations
 from pilotage.cli.errors import CommandError
 from pilotage.cli.signals.stop import Stop
 from pilotage.device.server.deviceserver import DeviceServer, DeviceServerOptions
-from pilotage.telemetry.logs import configure_logging
+from pilotage.telemetry.logs import configure_logging, logger
+
+_log = logger("pilotage.device.server")
+_IN_MEMORY = (
+    "Objects are stored in memory. A restart loses the conditions that other providers wrote, labels and annotations: "
+    "an agent may uncordon a node whose GPUs are unhealthy. Use --storage sqlite:FILE to keep them"
+)
 
 
 async def serve(options: DeviceServerOptions, *, log_level: str = "info") -> None:
@@ -21,6 +27,8 @@ async def serve(options: DeviceServerOptions, *, log_level: str = "info") -> Non
     with Stop.on_signals() as stop:
         try:
             async with server:
+                if options.storage == "memory:":
+                    _log.warning(_IN_MEMORY)
                 print(f"{title} listening on {address}", flush=True)
                 await stop.requested.wait()
                 print("\nStopping server...", flush=True)

@@ -45,6 +45,8 @@ def get(storage: str, tenant: str, namespace: str, visible: Visible, options: Na
             text = _text(reader, "" if options.all_namespaces else namespace, visible, options)
     except (NeedsServer, CommandError, BadRequest):  # an error may be another one than that of the server
         return None
+    except (LookupError, TypeError, ValueError, AttributeError):  # what is stored is damaged: the server names it
+        return None
     sys.stdout.write(text)
     sys.stdout.flush()
     return 0

@@ -49,15 +49,12 @@ class SeveralErrors(PilotageError):
 
 
 @contextmanager
-def collected(errors: list[PilotageError], doing: str = "", source: str = "") -> Iterator[None]:
+def collected(errors: list[PilotageError]) -> Iterator[None]:
     """Keep the error of one object, so that the command goes on with the others: `raise_all` reports it at the end. If
-    the server has refused the object, the error has its file, and what was done (`applying`). If the server or the
-    storage cannot be reached, raises all errors."""
+    the server or the storage cannot be reached, raises all errors."""
     try:
         yield
     except (ApiError, CommandError) as error:
-        if source and isinstance(error, ApiError):
-            error = reworded(error, f'error when {doing} "{source}": {error.status.message}')
         errors.append(error)
     except PilotageError as error:
         raise_all([*errors, error])

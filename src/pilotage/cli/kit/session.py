@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -40,6 +40,8 @@ class CommandSession(msgspec.Struct):
     """The file with the log of reconciles; empty: there is none."""
     schemas: dict[str, Any] = {}
     """Schemas of kinds that were read before."""
+    warned: set[str] = set()
+    """The warnings about reads that were printed."""
     has_written: bool = False
     """Whether the server has accepted a write."""
 
@@ -75,6 +77,12 @@ class CommandSession(msgspec.Struct):
             self.mapper.replace(await self.resources())
         return self.mapper.rest_mapping(gvk)
 
+    async def mapping_of_any(self, gvk: GroupVersionKind) -> RESTMapping:
+        """The same, also for a kind that commands may not name: an owner may be of any. Raises NoMatch."""
+        if self.kinds is None or gvk.group_kind in self.kinds:
+            return await self.mapping(gvk)
+        return RESTMapper(await self.transport.resources()).rest_mapping(gvk)
+
     async def resources(self) -> list[RESTMapping]:
         """What commands may name, as it is served now."""
         found = await self.transport.resources()
@@ -105,6 +113,7 @@ class CommandSession(msgspec.Struct):
             request = APIRequest(Verb.LIST, mapping.resource, namespace, options=options)
             with _advised(mapping, request):
                 page = await self.transport.list(request)
+            self._warn(page.warnings)
             kind = {"apiVersion": mapping.gvk.api_version, "kind": mapping.gvk.kind}
             found += [kind | decode(item) for item in page.items]  # items of a typed list leave their kind out
             if not page.continue_token:
@@ -115,7 +124,9 @@ class CommandSession(msgspec.Struct):
         """The pages of a list as Tables."""
         while True:
             request = APIRequest(Verb.LIST, mapping.resource, namespace, form=Form.TABLE, options=options)
-            table = decode((await self._call(mapping, request)).body)
+            response = await self._call(mapping, request)
+            self._warn(response.warnings)
+            table = decode(response.body)
             yield table
             token = (table.get("metadata") or {}).get("continue")
             if not token:
@@ -181,6 +192,13 @@ class CommandSession(msgspec.Struct):
     async def _call(self, mapping: RESTMapping, request: APIRequest) -> Response:
         with _advised(mapping, request):
             return await self.transport.call(request)
+
+    def _warn(self, warnings: Iterable[str]) -> None:
+        """Print the warnings of a read, each once, as kubectl does."""
+        for warning in warnings:
+            if warning not in self.warned:
+                self.warned.add(warning)
+                self.errors.line(f"Warning: {warning}")
 
     def _written(self, response: Response) -> Document:
         self.has_written = True

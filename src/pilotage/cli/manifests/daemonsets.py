@@ -1,7 +1,8 @@
 """The manifests of a node's Device API: its server with the NVML provider, and an agent that uses it.
 
 Both are DaemonSets on the nodes with GPUs. They share a socket in a host directory and nothing else. The group of the
-directory and of the socket may connect; the agent has it as a supplementary group.
+directory and of the socket may connect; the agent has it as a supplementary group. The server stores its objects in
+another host directory, which only it can read: the conditions of other providers survive a restart of its Pod.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ GROUP = 5000
 SERVER_USER = 65532
 AGENT_USER = 65533  # not 65534, which the kernel shows for every uid that a user namespace does not map
 DIRECTORY = Target.parse(DEFAULT).path.rpartition("/")[0]
+STATE = "/var/lib/nvidia-device-api"
+"""The directory of the server's storage."""
 NODES = {"nvidia.com/gpu.present": "true"}
 METRICS_PORT = 9090
 HEALTH_PORT = 8081
 SHUTDOWN_SECONDS = 25
 
 _SOCKET = "socket"
+_STATE = "state"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ class DeviceManifests:
         """The server. It has no RBAC permissions and no service account token."""
         container = {
             "args": [
-                *("device", "serve", "--provider=nvml", f"--group={GROUP}"),
+                *("device", "serve", "--provider=nvml", f"--group={GROUP}", f"--storage=sqlite:{STATE}/gpus.db"),
                 *(f"--metrics-bind-address=:{METRICS_PORT}", f"--health-probe-bind-address=:{HEALTH_PORT}"),
                 f"--shutdown-grace-period={SHUTDOWN_SECONDS}",
             ],
@@ -71,10 +75,16 @@ class DeviceManifests:
             "readinessProbe": _probe("/readyz", period=5, failures=2),
             "resources": _resources(cpu="100m", memory="128Mi", most="512Mi"),
             "securityContext": _confined(),
-            "volumeMounts": [{"mountPath": DIRECTORY, "name": _SOCKET}],
+            "volumeMounts": list(_SERVER_MOUNTS),
         }
         token = {"automountServiceAccountToken": False}
-        pod = {"containers": [container], "initContainers": [self._directory()], "runtimeClassName": "nvidia", **token}
+        pod = {
+            "containers": [container],
+            "initContainers": [self._directories()],
+            "runtimeClassName": "nvidia",
+            "volumes": [_host_path(_STATE, STATE)],
+            **token,
+        }
         return [self._object("v1", "ServiceAccount", "server", **token), self._daemon_set("server", pod, SERVER_USER)]
 
     def agent(self) -> list[Document]:
@@ -115,16 +125,17 @@ class DeviceManifests:
     def _labels(self, component: str) -> dict[str, str]:
         return {"app.kubernetes.io/name": self.name, "app.kubernetes.io/component": component}
 
-    def _directory(self) -> Document:
-        """Sets the owner of the directory, which the kubelet creates as root. Only this container runs as root."""
-        owner = ("-o", str(SERVER_USER), "-g", str(GROUP))
+    def _directories(self) -> Document:
+        """Sets the owner of the directories, which the kubelet creates as root. Only this container runs as root."""
+        owner = f"-o {SERVER_USER} -g {GROUP}"
+        commands = (f"install -d -m 0750 {owner} {DIRECTORY}", f"install -d -m 0700 {owner} {STATE}")
         return {
-            "command": ["install", "-d", "-m", "0750", *owner, DIRECTORY],
+            "command": ["sh", "-c", " && ".join(commands)],
             "image": self.image,
-            "name": "directory",
+            "name": "directories",
             "resources": _resources(cpu="10m", memory="16Mi", most="64Mi"),
             "securityContext": {**_confined("CHOWN", "FOWNER"), "runAsNonRoot": False, "runAsUser": 0},
-            "volumeMounts": [{"mountPath": DIRECTORY, "name": _SOCKET}],
+            "volumeMounts": list(_SERVER_MOUNTS),
         }
 
     def _daemon_set(self, component: str, pod: Document, user: int) -> Document:
@@ -141,7 +152,7 @@ class DeviceManifests:
             "serviceAccountName": f"{self.name}-{component}",
             "terminationGracePeriodSeconds": SHUTDOWN_SECONDS + 10,
             "tolerations": [{"operator": "Exists"}],  # tainted nodes need the agent most
-            "volumes": [{"hostPath": {"path": DIRECTORY, "type": "DirectoryOrCreate"}, "name": _SOCKET}],
+            "volumes": [_host_path(_SOCKET, DIRECTORY), *pod.get("volumes", [])],
         }
         spec = {
             "selector": {"matchLabels": self._labels(component)},
@@ -149,6 +160,13 @@ class DeviceManifests:
             "updateStrategy": {"rollingUpdate": {"maxUnavailable": 1}, "type": "RollingUpdate"},
         }
         return self._object("apps/v1", "DaemonSet", component, spec=spec)
+
+
+_SERVER_MOUNTS = ({"mountPath": DIRECTORY, "name": _SOCKET}, {"mountPath": STATE, "name": _STATE})
+
+
+def _host_path(name: str, path: str) -> Document:
+    return {"hostPath": {"path": path, "type": "DirectoryOrCreate"}, "name": name}
 
 
 def _environment() -> list[Document]:

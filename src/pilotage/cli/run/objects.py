@@ -28,9 +28,8 @@ class AppliedObjects:
     needs_leader_election = False
 
     def __init__(self, client: Client, manifests: Sequence[Manifest], namespace: str) -> None:
-        self._applier = ObjectApplier(client, manifests, field_owner=FIELD_OWNER, namespace=namespace)
-        self._manifests = manifests
-        self._left = len(manifests)
+        self._applier = ObjectApplier(client, manifests, field_owner=FIELD_OWNER, namespace=namespace, warn=log.warning)
+        self._left = len(self._applier.ordered)
 
     def idle(self, horizon: float) -> bool:
         return self._left == 0
@@ -39,7 +38,7 @@ class AppliedObjects:
         return [f"not applied yet: {counted(self._left, 'object')} of -f"] if self._left else []
 
     async def start(self) -> None:
-        for manifest in self._manifests:
+        for manifest in self._applier.ordered:
             await self._applier.apply(manifest)
             metadata = manifest.document["metadata"]
             log.info(

@@ -49,15 +49,17 @@ def _add_copies(commands: Any) -> None:
         "pilotage store backup sqlite:demo.db demo.backup",
     )
     command.add_argument("file", type=Path, metavar="FILE", help="a new file; only its owner can read it")
-    _add(
+    command = _add(
         commands,
         "restore",
         "restore a backup into a new storage",
-        "Restore a backup into an empty storage. Revisions of a SQLite file continue after those of the backup, so that"
-        " no resource version appears twice.",
+        "Restore a backup into an empty storage, if all of its objects are valid. Revisions of a SQLite file continue"
+        " after those of the backup, so that no resource version appears twice.",
         "pilotage store restore demo.backup sqlite:new.db",
         backup=True,
     )
+    places.add_encryption_keys(command)
+    add_switch(command, "--skip-invalid", "restore the valid objects; list the others on standard error")
     command = _add(
         commands,
         "check",
@@ -73,13 +75,14 @@ def _add_objects(commands: Any) -> None:
         commands,
         "export",
         "print all objects as YAML",
-        "Print the objects of a tenant as YAML that `import` and `kubectl apply` accept: definitions and namespaces"
-        " first, without what the server sets, without owners, and without what every cluster has.",
+        "Print the objects of a tenant as YAML that `import` accepts: definitions and namespaces first, without what"
+        " the server sets, and without what every cluster has. Owners are kept by name; `import` fills in their uids.",
         "pilotage store export sqlite:demo.db > objects.yaml",
     )
     places.add_tenant(command, default="default")
     places.add_encryption_keys(command)
     add_value(command, "-n --namespace", "NAME", "only objects of this namespace")
+    add_switch(command, "--without-owners", "print the objects without owners, as `kubectl apply` accepts them")
     add_switch(
         command,
         "--skip-damaged",

@@ -8,12 +8,9 @@ from typing import Any
 import msgspec
 
 from pilotage.errors import StorageError
-from pilotage.meta.redaction import reason_of
+from pilotage.server.soundness import is_object, problem
 from pilotage.storage.encryption import MARK
 from pilotage.storage.interface import Entry, Storage
-
-_INTERNAL = ("internal", "names", "addresses", "ports")
-"""The first parts of keys, below the tenant, whose values are not objects."""
 
 
 async def problems(storage: Storage, entries: Sequence[Entry]) -> AsyncIterator[str]:
@@ -31,35 +28,23 @@ async def problems(storage: Storage, entries: Sequence[Entry]) -> AsyncIterator[
             if found is None or found.value.startswith(MARK):
                 unread.add(entry.key)
                 continue
-        problem, document = read_entry(found or entry)
-        if problem:
-            yield f"{entry.key}: {problem}"
+        text, document = read_entry(found or entry)
+        if text:
+            yield f"{entry.key}: {text}"
             unread.add(entry.key)
         elif document is not None:
             objects[entry.key] = document
-    for problem in _references(objects, unread):
-        yield problem
+    for text in _references(objects, unread):
+        yield text
 
 
 def read_entry(entry: Entry) -> tuple[str, dict[str, Any] | None]:
     """What is wrong with an entry, or its object. Internal data of the server has no object."""
-    parts = entry.key.split("/")
-    if not entry.value or len(parts) < 5 or parts[2] in _INTERNAL:
+    if not is_object(entry.key):
         return "", None
-    try:
-        document = msgspec.json.decode(entry.value)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        return f"it is not JSON: {reason_of(error)}", None
-    metadata = document.get("metadata") if isinstance(document, dict) else None
-    if not isinstance(metadata, dict) or not document.get("apiVersion") or not document.get("kind"):
-        return "it is not an object: apiVersion, kind or metadata is missing", None
-    if metadata.get("name") != parts[-1]:
-        return f"metadata.name is {metadata.get('name')!r}, and the key has {parts[-1]!r}", None
-    if len(parts) > 5 and metadata.get("namespace") != parts[-2]:
-        return f"metadata.namespace is {metadata.get('namespace')!r}, and the key has {parts[-2]!r}", None
-    if not isinstance(metadata.get("uid"), str) or not metadata["uid"] or not metadata.get("creationTimestamp"):
-        return "it has no uid or no creationTimestamp", None
-    return "", document
+    if text := problem(entry):
+        return text, None
+    return "", msgspec.json.decode(entry.value)
 
 
 def _references(objects: dict[str, dict[str, Any]], unread: Collection[str]) -> Iterable[str]:
@@ -77,7 +62,5 @@ def _references(objects: dict[str, dict[str, Any]], unread: Collection[str]) -> 
         if namespace and key_of_namespace not in objects and key_of_namespace not in unread:
             yield f"{key}: the namespace {namespace} does not exist"
         owners = metadata.get("ownerReferences") or []
-        if not isinstance(owners, list) or not all(isinstance(owner, dict) for owner in owners):
-            yield f"{key}: its ownerReferences are not a list of objects"
-        elif owners and not any(str(each.get("uid")) in uids or (tenant, each.get("name")) in names for each in owners):
+        if owners and not any(str(each.get("uid")) in uids or (tenant, each.get("name")) in names for each in owners):
             yield f"{key}: none of its owners exists; a running server deletes it"

@@ -12,8 +12,9 @@ from pilotage.cli.files import reported
 from pilotage.cli.kit.tenancy import check_exists, has_tenant
 from pilotage.cli.manifestfiles import read_manifests
 from pilotage.cli.store.check import problems
-from pilotage.cli.store.objects import apply_objects, export_objects
+from pilotage.cli.store.objects import apply_objects, export_objects, exported
 from pilotage.cli.store.readable import export_readable, in_memory
+from pilotage.cli.store.validation import validated
 from pilotage.cli.terminal import GREEN, standard_error, standard_output
 from pilotage.cluster.cluster import Cluster
 from pilotage.errors import StorageBroken, StorageError
@@ -24,7 +25,8 @@ from pilotage.server.encryption import encrypted
 from pilotage.server.loops.rounds import EVENTS
 from pilotage.server.strategies.events import LIFETIME
 from pilotage.storage import Snapshot, Storage, open_storage, url_without_password
-from pilotage.storage.archive import read_archive, restore_archive, write_archive
+from pilotage.storage.archive import Archive, read_archive, restore_archive, write_archive
+from pilotage.storage.encryption import Cipher, load_keys
 from pilotage.storage.sqlite import SqliteStorage
 from pilotage.storage.sqlite.file import sync
 from pilotage.storage.sqlite.newfile import is_free, new_file
@@ -60,6 +62,7 @@ async def restore(options: argparse.Namespace) -> None:
     _check_lasting(options.storage)
     with reported(f"cannot read {options.file}"), options.file.open("rb") as file:
         archive = read_archive(file, str(options.file))
+    archive = _validated(options, archive)
     async with _restoring(options.storage, archive.revision + 1) as storage:
         if options.storage.startswith(_SQLITE) and storage.revision <= archive.revision:
             raise CommandError(
@@ -68,6 +71,27 @@ async def restore(options: argparse.Namespace) -> None:
             )
         revision = await restore_archive(storage, archive, _lifetime)
     _done(f"restored {counted(len(archive.puts), 'entry', 'entries')}; the storage is at revision {revision}")
+
+
+def _validated(options: argparse.Namespace, archive: Archive) -> Archive:
+    """The archive with the entries that can be stored. Raises CommandError if there are others, unless these are
+    skipped."""
+    cipher = Cipher(load_keys(options.encryption_keys)) if options.encryption_keys else None
+    with standard_error().working(f"Checking {len(archive.puts):,} entries"):
+        found = validated(archive.puts, cipher)
+    if found.unchecked:
+        _warn(f"{found.unchecked:,} encrypted entries were not checked; --encryption-keys gives their keys")
+    errors = standard_error()
+    for problem in found.problems[:_MOST_PROBLEMS]:
+        errors.line(problem)
+    if len(found.problems) > _MOST_PROBLEMS:
+        errors.line(f"and {len(found.problems) - _MOST_PROBLEMS:,} more problems")
+    if found.problems and not options.skip_invalid:
+        raise CommandError(
+            f"{options.file}: {len(found.problems):,} of {len(archive.puts):,} entries are invalid, and nothing was "
+            "restored; --skip-invalid restores the others"
+        )
+    return Archive(archive.revision, found.puts)
 
 
 def _lifetime(key: str) -> int:
@@ -130,6 +154,7 @@ async def export(options: argparse.Namespace) -> None:
         if await has_tenant(storage, options.tenant):
             async with _cluster(options, storage) as cluster:
                 documents = await export_objects(cluster.client, options.namespace)
+    documents = exported(documents, _warn, owners=not options.without_owners)
     if documents:
         standard_output().line(yamltext.write_all(documents).rstrip("\n"))
 
@@ -143,6 +168,7 @@ async def _export_readable(options: argparse.Namespace) -> None:
     if not found.damage:
         await has_tenant(await in_memory(found), options.tenant)
     documents, unreadable = await export_readable(found, options.tenant, options.namespace, options.encryption_keys)
+    documents = exported(documents, _warn, owners=not options.without_owners)
     if documents:
         standard_output().line(yamltext.write_all(documents).rstrip("\n"))
     errors = standard_error()
@@ -159,7 +185,7 @@ async def import_objects(options: argparse.Namespace) -> None:
     _check_lasting(options.storage)
     objects = read_manifests(options.files, required=False)
     async with _cluster(options, options.storage) as cluster:
-        await apply_objects(cluster.client, objects)
+        await apply_objects(cluster.client, objects, _warn)
     _done(f"applied {counted(len(objects), 'object')}")
 
 
@@ -218,6 +244,10 @@ def _check_lasting(url: str) -> None:
     """Refuse a storage that ends with this command."""
     if url.startswith("memory:"):
         raise CommandError("a storage in memory belongs to its program: give sqlite:PATH or etcd://HOST:PORT")
+
+
+def _warn(text: str) -> None:
+    standard_error().line(f"Warning: {text}")
 
 
 def _done(text: str) -> None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, TypeAlias
 
 from pilotage.cli.applying import ObjectApplier
+from pilotage.cli.errors import CommandError
 from pilotage.cli.manifestfiles import Manifest
 from pilotage.cli.store.check import read_entry
 from pilotage.client.client import Client
-from pilotage.meta.documents import Document
+from pilotage.errors import PilotageError
+from pilotage.meta import paths
+from pilotage.meta.documents import Document, set_or_drop
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.server.strategies.core.namespaces import SYSTEM_NAMESPACES
 from pilotage.storage.interface import Entry
 
+Warn: TypeAlias = Callable[[str], object]
+"""Prints a warning."""
 FIELD_OWNER = "pilotage-import"
 _FIRST = (
     "CustomResourceDefinition",
@@ -42,7 +48,7 @@ _STATUS_OF_SERVER = ("CustomResourceDefinition", "Namespace")
 
 
 async def export_objects(client: Client, namespace: str = "") -> list[Document]:
-    """All objects that a program or a person has created, in the order in which they can be created again."""
+    """All objects that a program or a person has created."""
     await client.rest_mapper.discover()
     found: list[Document] = []
     for kind in dict.fromkeys(mapping.gvk.group_kind for mapping in client.rest_mapper.mappings):
@@ -51,8 +57,8 @@ async def export_objects(client: Client, namespace: str = "") -> list[Document]:
             for item in await client.list(mapping.gvk, namespace=namespace):
                 document = dict(item.document)
                 if not _comes_with_a_cluster(document):
-                    found.append(_portable(document))
-    return sorted(found, key=_order)
+                    found.append(document)
+    return found
 
 
 def stored_objects(entries: Iterable[Entry], served: Collection[tuple[str, str]], namespace: str) -> list[Document]:
@@ -63,17 +69,52 @@ def stored_objects(entries: Iterable[Entry], served: Collection[tuple[str, str]]
         if len(parts) >= 5 and (parts[2], parts[3]) not in served:
             document = read_entry(entry)[1]
             if document is not None and namespace in ("", document["metadata"].get("namespace")):
-                found.append(_portable(document))
-    return sorted(found, key=_order)
+                found.append(document)
+    return found
 
 
-async def apply_objects(client: Client, manifests: Sequence[Manifest]) -> None:
-    """Apply objects and their status. Raises CommandError, which names the file and the object."""
-    applier = ObjectApplier(client, manifests, field_owner=FIELD_OWNER, namespace="default")
-    for manifest in sorted(manifests, key=lambda each: _order(each.document)):
-        portable = _portable(manifest.document)
+def exported(documents: Sequence[Document], warn: Warn, *, owners: bool) -> list[Document]:
+    """Objects in the order in which they can be created again. Owners that are among them are kept, without uids: an
+    import finds them by their names. `owners=False`: none is kept."""
+    uids = {document["metadata"].get("uid") for document in documents}
+    portable = []
+    for document in documents:
+        kept = [owner for owner in paths.items(document["metadata"], "ownerReferences") if owner.get("uid") in uids]
+        if owners:
+            _report_owners(document, kept, warn)
+        named = [{name: value for name, value in owner.items() if name != "uid"} for owner in kept if owners]
+        portable.append(_portable(document, named))
+    return sorted(portable, key=_order)
+
+
+def _report_owners(document: Document, kept: Sequence[Document], warn: Warn) -> None:
+    metadata = document["metadata"]
+    for owner in paths.items(metadata, "ownerReferences"):
+        if owner not in kept:
+            key = "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
+            warn(
+                f'{document["kind"]} {key} is exported without its owner {owner.get("kind")} "{owner.get("name")}", '
+                "which is not among the exported objects"
+            )
+
+
+async def apply_objects(client: Client, manifests: Sequence[Manifest], warn: Warn) -> None:
+    """Apply objects and their status, each after its owners. Raises CommandError, which names the file and the object,
+    and has the numbers of objects that are imported and that were not tried."""
+    manifests = sorted(manifests, key=lambda each: _order(each.document))
+    applier = ObjectApplier(
+        client, manifests, field_owner=FIELD_OWNER, namespace="default", warn=warn, keeps_missing_owners=False
+    )
+    for done, manifest in enumerate(applier.ordered):
+        portable = _portable(manifest.document, manifest.document["metadata"].get("ownerReferences"))
         status = portable.pop("status", None)
-        await applier.apply(Manifest(portable, manifest.source), status)
+        try:
+            await applier.apply(Manifest(portable, manifest.source), status)
+        except PilotageError as error:
+            left = len(applier.ordered) - done - 1
+            raise CommandError(
+                f"{error} (stopped: {done:,} objects are imported, 1 failed, {left:,} were not tried)"
+            ) from error
 
 
 def _is_exported(mapping: RESTMapping) -> bool:
@@ -100,10 +141,10 @@ def _comes_with_a_cluster(document: Document) -> bool:
     )
 
 
-def _portable(document: Document) -> Document:
-    """Without what the server sets itself."""
+def _portable(document: Document, owners: Any) -> Document:
+    """Without what the server sets itself, and with these owners."""
     metadata = {name: value for name, value in document["metadata"].items() if name not in _SET_BY_SERVER}
-    metadata.pop("ownerReferences", None)  # they name uids, which the new objects do not have
+    set_or_drop(metadata, "ownerReferences", owners)
     portable = document | {"metadata": metadata}
     if document["kind"] in _STATUS_OF_SERVER:
         portable.pop("status", None)

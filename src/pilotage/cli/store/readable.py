@@ -29,7 +29,7 @@ async def in_memory(found: Salvaged) -> MemoryStorage:
 async def export_readable(
     found: Salvaged, tenant: str, namespace: str, encryption_keys: str
 ) -> tuple[list[Document], list[str]]:
-    """The objects of a tenant, in the order in which they can be created, and the keys of those that cannot be read
+    """The objects of a tenant, and the keys of those that cannot be read
     though their rows are right. No loop of a server runs, which would delete objects whose owners are lost."""
     entries = [entry for entry in found.entries if entry.key.startswith(prefix_of(tenant))]
     unreadable = [entry.key for entry in entries if not entry.value.startswith(MARK) and read_entry(entry)[0]]

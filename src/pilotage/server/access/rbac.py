@@ -90,7 +90,10 @@ class Authorizer:
         """The rules of the role that a binding names; None if it does not exist."""
         kind, name = reference.get("kind", ""), reference.get("name", "")
         place = f"{namespace}/" if kind == "Role" else ""
-        entry = await self._storage.get(f"{self._prefix}{_KINDS.get(kind, 'roles')}/{place}{name}")
+        try:
+            entry = await self._storage.get(f"{self._prefix}{_KINDS.get(kind, 'roles')}/{place}{name}")
+        except records.UnreadableObject:
+            entry = None
         return None if entry is None else self._decode(entry).get("rules") or []
 
     async def _grants(self, user: User, namespace: str, grants: Grants) -> AsyncIterator[Grant]:

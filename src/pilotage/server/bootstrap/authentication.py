@@ -28,7 +28,10 @@ async def publish(context: RegistryContext, client_ca: str = "") -> None:
         if name == CLIENT_CA and not client_ca:
             continue
         key = f"{context.prefix}core/configmaps/{NAMESPACE}/{name}"
-        entry = await context.storage.get(key)
+        try:
+            entry = await context.storage.get(key)
+        except records.UnreadableObject:  # it is named in the log, and created again when it was deleted
+            continue
         if entry is None:
             operations.append(Put(key, records.encode(_document(context, name, data)), expected=0))
         elif name == CLIENT_CA:

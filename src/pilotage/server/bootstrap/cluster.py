@@ -59,7 +59,7 @@ async def create_cluster_objects(context: RegistryContext) -> None:
     puts: list[Operation] = []
     for below, value in wanted.items():
         key = context.prefix + below
-        if await context.storage.get(key) is None:
+        if await context.stored.get(key) is None:
             stored = value.replace(_NOW.encode(), now).replace(_UID.encode(), context.uid().encode())
             puts.append(Put(key, stored, expected=0))
     for at in range(0, len(puts), _AT_ONCE):

@@ -7,7 +7,7 @@ resource is served from the commit of its definition on, even if another process
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from msgspec.structs import replace
@@ -125,6 +125,11 @@ class Catalogue:
         name = GroupResource(spec["group"], spec["names"]["plural"])
         strategy = self._strategies.get(name, CustomResourceStrategy)
         return list(resources_of(definition, entry.key, entry.revision, len(entry.value), strategy))
+
+
+def builtin_resources() -> Iterable[ResourceInfo]:
+    """All built-in resources."""
+    return _builtins(families_of(SERVICE_RANGES)).values()
 
 
 @cache

@@ -77,7 +77,7 @@ class PodRemover(LogLoop):
 
     async def _remove(self, pod: Document) -> None:
         metadata, node = pod["metadata"], (pod.get("spec") or {}).get("nodeName", "")
-        if await self._context.storage.get(f"{self._context.prefix}core/nodes/{node}") is not None:
+        if await self._context.stored.get(f"{self._context.prefix}core/nodes/{node}") is not None:
             return  # its kubelet removes it
         options = DeleteOptions(grace_period_seconds=0, uid=metadata["uid"])
         request = APIRequest(Verb.DELETE, _PODS, namespace=metadata["namespace"], name=metadata["name"], delete=options)

@@ -137,11 +137,17 @@ class Terminator(LogLoop):
 
     async def _delete_all(self, info: ResourceInfo, prefix: str) -> list[list[str]]:
         """Delete each object under the prefix. Returns the finalizers of each that is left."""
-        snapshot = await self._context.storage.list(self._context.prefix + prefix)
+        snapshot = await self._context.stored.list(self._context.prefix + prefix)
         left: list[list[str]] = []
-        for entry in snapshot.entries:
+        for stored in snapshot.entries:
             try:
+                entry = await self._context.storage.get(stored.key)
+                if entry is None:
+                    continue
                 records.check_versions((entry,), info)
+            except records.UnreadableObject:
+                await self._context.storage.commit(Delete(stored.key, expected=stored.revision))
+                continue
             except records.DroppedVersion:  # no client can read it, or remove its finalizers
                 await self._context.storage.commit(Delete(entry.key, expected=entry.revision))
                 continue

@@ -6,12 +6,14 @@ raised: the registry answers every one of them, and both give the same answers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import msgspec
 
+from pilotage.errors import StorageBroken
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapping
@@ -33,6 +35,15 @@ if TYPE_CHECKING:
 _decode = msgspec.json.Decoder().decode
 
 
+@contextmanager
+def _undamaged() -> Iterator[None]:
+    """A block that reads what is stored. Where that is damaged, the registry names it."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, msgspec.MsgspecError, StorageBroken):
+        raise NeedsServer from None
+
+
 class StoredReader:
     """Answers get and list, also as Tables, from the storage of one tenant."""
 
@@ -44,21 +55,27 @@ class StoredReader:
 
     async def call(self, request: APIRequest) -> Response:
         """A get, or a list as a Table. Raises NeedsServer, and the errors of the API."""
-        if request.form is Form.TABLE:
-            return await self._table(request)
-        if request.verb is not Verb.GET:
-            raise NeedsServer
-        return await self._reader.get(await self._info(request), request)
+        with _undamaged():
+            if request.form is Form.TABLE:
+                return await self._table(request)
+            if request.verb is not Verb.GET:
+                raise NeedsServer
+            return await self._reader.get(await self._info(request), request)
 
     async def list(self, request: APIRequest) -> Page:
         """A list. Raises NeedsServer, and the errors of the API."""
         if request.verb is not Verb.LIST:
             raise NeedsServer
-        return await self._reader.list(await self._info(request), request)
+        with _undamaged():
+            return await self._reader.list(await self._info(request), request)
 
     async def resources(self, kinds: Sequence[type[Resource]]) -> Sequence[RESTMapping]:
         """Everything that is served, as the registry lists it. Raises NeedsServer where a kind is not installed, or
         with other columns or names than its class has."""
+        with _undamaged():
+            return await self._resources(kinds)
+
+    async def _resources(self, kinds: Sequence[type[Resource]]) -> Sequence[RESTMapping]:
         entries = (await self._context.storage.list(self._context.prefix + DEFINITIONS)).entries
         definitions = [_decode(entry.value) for entry in entries]
         by_name = {definition["metadata"]["name"]: definition for definition in definitions}
@@ -146,6 +163,9 @@ class _Context:
     @property
     def converter(self) -> Converter:
         raise NeedsServer
+
+    async def damaged(self, prefix: str) -> Sequence[str]:
+        return ()
 
     async def entry(self, info: ResourceInfo, request: APIRequest) -> Entry:
         entry = await self.storage.get(self.prefix + info.key(request.namespace, request.name))

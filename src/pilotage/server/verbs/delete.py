@@ -14,6 +14,7 @@ from pilotage.server.admission import Attributes, Operation
 from pilotage.server.context import RegistryContext
 from pilotage.server.decoding.refusals import with_warnings
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.verbs.deleteunreadable import UnreadableDeleter
 from pilotage.server.verbs.read import ObjectReader, check_list_options
 from pilotage.server.verbs.selection import Selection
 from pilotage.server.writes import deletion, fencing, store
@@ -39,7 +40,10 @@ class Deleter:
         warnings = deletion.warnings(info, request.delete)
         while True:
             with with_warnings(warnings):
-                entry = await self.context.entry(info, request)
+                try:
+                    entry = await self.context.entry(info, request)
+                except records.UnreadableObject as error:
+                    return await UnreadableDeleter(self.context).delete(info, request, error)
                 data = await self.context.converter.view(entry, info)
                 old = records.decode(data)
                 shown = deletion.with_grace_period(info, old, request)

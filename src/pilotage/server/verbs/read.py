@@ -56,6 +56,9 @@ class ReadContext(Protocol):
     async def entry(self, info: ResourceInfo, request: APIRequest) -> Entry:
         """The object that a request names. Raises NotFound."""
 
+    async def damaged(self, prefix: str) -> Sequence[str]:
+        """A warning for each object under a prefix that cannot be read."""
+
 
 class ObjectReader(Value, frozen=True):
     """Answers get and list."""
@@ -73,9 +76,11 @@ class ObjectReader(Value, frozen=True):
 
     async def list(self, info: ResourceInfo, request: APIRequest) -> Page:
         try:
-            return await self.selected(info, request)
+            page = await self.selected(info, request)
         except records.DroppedVersion as error:
             raise cannot_list(error, info) from error
+        left_out = await self.context.damaged(self.context.prefix + info.prefix(request.namespace))
+        return replace(page, warnings=(*page.warnings, *left_out)) if left_out else page
 
     async def selected(self, info: ResourceInfo, request: APIRequest) -> Page:
         """The list of a request. Raises DroppedVersion."""

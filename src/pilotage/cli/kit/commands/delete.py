@@ -6,6 +6,7 @@ import argparse
 
 from pilotage.cli.errors import CommandError, UsageError
 from pilotage.cli.kit.commands import files
+from pilotage.cli.kit.commands.attempts import Attempts
 from pilotage.cli.kit.commands.get import objects_of
 from pilotage.cli.kit.commands.wait import timed_out, wait_until
 from pilotage.cli.kit.exits import collected, raise_all
@@ -28,8 +29,9 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     if not chosen and not errors:
         session.output.line("No resources found")
     deleted: list[tuple[SelectedObjects, str]] = []
+    attempts = Attempts(errors, len(chosen), "deleting")
     for each in chosen:
-        with collected(errors, "deleting", each.source):
+        with attempts.one(each.source):
             deleted += await delete_one(session, options, each)
     if options.wait and options.dry_run == "none":
         with collected(errors):

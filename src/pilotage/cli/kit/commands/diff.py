@@ -7,7 +7,8 @@ from difflib import unified_diff
 
 from pilotage.cli.kit.arguments import COMMANDS
 from pilotage.cli.kit.commands import apply
-from pilotage.cli.kit.commands.files import manifests_of, placed
+from pilotage.cli.kit.commands.attempts import Attempts
+from pilotage.cli.kit.commands.files import manifests_of, owned, owners_of, placed
 from pilotage.cli.kit.exits import SeveralErrors, code_of, print_error
 from pilotage.cli.kit.printers.documents import as_yaml, without_managed_fields
 from pilotage.cli.kit.session import CommandSession
@@ -24,18 +25,19 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     """Print the differences of each object; the exit code shows whether there are any."""
     code = 0
     errors: list[PilotageError] = []
-    for manifest in manifests_of(options):
-        try:
-            mapping = await placed(session, manifest, options)
+    manifests = manifests_of(options)
+    owners = owners_of(session, options, manifests)
+    attempts = Attempts(errors, len(manifests))
+    for given in manifests:
+        with attempts.one():
+            mapping = await placed(session, given, options)
+            manifest = await owned(owners, given)
             metadata = manifest.document["metadata"]
             live = await session.find(mapping, metadata["name"], metadata.get("namespace") or "")
             merged, _ = await apply.apply_one(session, options, mapping, manifest)
-        except PilotageError as error:
-            errors.append(error)
-            continue
-        if text := _difference(mapping, live, merged):
-            session.report(session.output.difference(text))
-            code = DIFFERENT
+            if text := _difference(mapping, live, merged):
+                session.report(session.output.difference(text))
+                code = DIFFERENT
     if not errors:
         return code
     failure = SeveralErrors(errors)

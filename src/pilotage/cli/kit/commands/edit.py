@@ -7,9 +7,10 @@ import re
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.commands import files
+from pilotage.cli.kit.commands.attempts import Attempts
 from pilotage.cli.kit.commands.get import named_objects
 from pilotage.cli.kit.editor import edit_text, temporary_file
-from pilotage.cli.kit.exits import collected, raise_all
+from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.documents import as_json, as_yaml, without_managed_fields
 from pilotage.cli.kit.printers.written import Report
 from pilotage.cli.kit.selection import SelectedObjects
@@ -31,8 +32,10 @@ _HEAD = """\
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
     errors: list[PilotageError] = []
     report = Report(session, options)
-    for each in await named_objects(session, options, errors):
-        with collected(errors):
+    chosen = await named_objects(session, options, errors)
+    attempts = Attempts(errors, len(chosen))
+    for each in chosen:
+        with attempts.one():
             await _edit(session, options, each, report)
     raise_all(errors)
     return 0

@@ -6,11 +6,13 @@ import argparse
 from collections.abc import Awaitable, Callable, Sequence
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.kit.commands.attempts import Attempts
 from pilotage.cli.kit.exits import collected
 from pilotage.cli.kit.printers.written import Report, object_printer
 from pilotage.cli.kit.selection import SelectedObjects
 from pilotage.cli.kit.session import CommandSession
 from pilotage.cli.manifestfiles import Manifest, read_manifests
+from pilotage.cli.owners import FileOwners
 from pilotage.errors import NoMatch, PilotageError
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
@@ -55,13 +57,39 @@ async def write_all(
     report = Report(session, options)
     written: list[tuple[RESTMapping, Document]] = []
     errors: list[PilotageError] = []
-    for manifest in manifests:
-        with collected(errors, doing, manifest.source):
+    owners = owners_of(session, options, manifests)
+    ordered = owners.ordered()
+    attempts = Attempts(errors, len(ordered), doing)
+    for manifest in ordered:
+        with attempts.one(manifest.source):
             mapping = await placed(session, manifest, options)
-            document, outcome = await write(mapping, manifest)
+            document, outcome = await write(mapping, await owned(owners, manifest))
             written.append((mapping, document))
             report.add(mapping, document, outcome)
     return written, errors
+
+
+def owners_of(session: CommandSession, options: argparse.Namespace, manifests: Sequence[Manifest]) -> FileOwners:
+    """The owners of the objects of files. A dry run stores no owner: nothing is reported."""
+
+    async def uid_of(gvk: GroupVersionKind, namespace: str, name: str) -> str:
+        try:
+            mapping = await session.mapping_of_any(gvk)
+        except NoMatch:
+            return ""
+        found = await session.find(mapping, name, namespace)
+        return found["metadata"]["uid"] if found else ""
+
+    def warn(text: str) -> None:
+        if getattr(options, "dry_run", "none") == "none":
+            session.errors.line(f"Warning: {text}")
+
+    return FileOwners(manifests, uid_of, warn, keeps_missing=True)
+
+
+async def owned(owners: FileOwners, manifest: Manifest) -> Manifest:
+    """An object of a file with the uids of its owners."""
+    return Manifest(await owners.resolved(manifest.document), manifest.source)
 
 
 def check(options: argparse.Namespace, *, named: bool = True) -> None:

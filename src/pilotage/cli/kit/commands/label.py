@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from pilotage.cli.errors import CommandError, UsageError
 from pilotage.cli.kit.commands import files
+from pilotage.cli.kit.commands.attempts import Attempts
 from pilotage.cli.kit.commands.get import objects_of
-from pilotage.cli.kit.exits import collected, raise_all
+from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.written import Report, is_dry_run
 from pilotage.cli.kit.selection import SelectedObjects
 from pilotage.cli.kit.session import CommandSession
@@ -54,8 +55,9 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     report = Report(session, options)
     errors: list[PilotageError] = []
     chosen = await objects_of(session, options, errors)
+    attempts = Attempts(errors, len(chosen))
     for each in chosen:
-        with collected(errors):
+        with attempts.one():
             document = await session.get(each.mapping, each.name, each.namespace)
             old: dict[str, str] = document["metadata"].get(field) or {}
             if not options.overwrite:

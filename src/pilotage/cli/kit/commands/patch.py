@@ -8,8 +8,9 @@ from typing import Any
 
 from pilotage.cli.errors import CommandError, UsageError
 from pilotage.cli.kit.commands import files
+from pilotage.cli.kit.commands.attempts import Attempts
 from pilotage.cli.kit.commands.get import named_objects
-from pilotage.cli.kit.exits import collected, raise_all
+from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.written import Report, is_dry_run
 from pilotage.cli.kit.schemas import schema_of
 from pilotage.cli.kit.selection import SelectedObjects
@@ -25,8 +26,10 @@ _TYPES = {"json": PatchType.JSON, "merge": PatchType.MERGE, "strategic": PatchTy
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
     errors: list[PilotageError] = []
     report = Report(session, options)
-    for each in await named_objects(session, options, errors):
-        with collected(errors):
+    chosen = await named_objects(session, options, errors)
+    attempts = Attempts(errors, len(chosen))
+    for each in chosen:
+        with attempts.one():
             await _patch(session, options, each, report)
     raise_all(errors)
     return 0

@@ -8,9 +8,10 @@ from typing import Any
 
 from pilotage.cli.errors import UsageError
 from pilotage.cli.kit.commands import files
+from pilotage.cli.kit.commands.attempts import Attempts
 from pilotage.cli.kit.commands.delete import delete_one, wait_gone
-from pilotage.cli.kit.commands.files import manifests_of, placed, selected_by
-from pilotage.cli.kit.exits import collected, raise_all
+from pilotage.cli.kit.commands.files import manifests_of, owned, owners_of, placed, selected_by
+from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.written import Report, is_dry_run
 from pilotage.cli.kit.session import CommandSession
 from pilotage.cli.manifestfiles import Manifest
@@ -26,9 +27,13 @@ _SERVICE = GroupVersionKind("", "v1", "Service")
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
     report = Report(session, options)
     errors: list[PilotageError] = []
-    for manifest in manifests_of(options):
-        with collected(errors, "replacing", manifest.source):
-            mapping = await placed(session, manifest, options)
+    owners = owners_of(session, options, manifests_of(options))
+    manifests = owners.ordered()
+    attempts = Attempts(errors, len(manifests), "replacing")
+    for given in manifests:
+        with attempts.one(given.source):
+            mapping = await placed(session, given, options)
+            manifest = await owned(owners, given)
             document = manifest.document
             if options.recreate:
                 document = await _recreated(session, options, mapping, manifest)

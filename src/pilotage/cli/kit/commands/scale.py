@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 
 from pilotage.cli.errors import CommandError, UsageError
+from pilotage.cli.kit.commands.attempts import Attempts
 from pilotage.cli.kit.commands.files import check
 from pilotage.cli.kit.commands.get import objects_of
-from pilotage.cli.kit.exits import collected, raise_all
+from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.documents import kind_of
 from pilotage.cli.kit.printers.written import Report, is_dry_run
 from pilotage.cli.kit.selection import SelectedObjects
@@ -27,8 +28,9 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     if options.resource_version and len(chosen) > 1:
         raise UsageError("cannot use --resource-version with multiple resources")
     report = Report(session, options)
+    attempts = Attempts(errors, len(chosen), "scaling")
     for each in chosen:
-        with collected(errors, "scaling", each.source):
+        with attempts.one(each.source):
             report.add(each.mapping, await _scaled(session, options, each), "scaled")
     raise_all(errors)
     return 0

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 
 from pilotage.cli.errors import CommandError, UsageError
+from pilotage.cli.kit.commands.attempts import Attempts
 from pilotage.cli.kit.commands.get import chosen_by, list_options, listed, scope
 from pilotage.cli.kit.exits import raise_all
 from pilotage.cli.kit.printers.template import relaxed, value_text
@@ -35,22 +36,22 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     report = Report(session, options)
     errors: list[PilotageError] = []
     deadline = asyncio.get_running_loop().time() + options.timeout if options.timeout else None
-    for each in await _chosen(session, options):
+    chosen = await _chosen(session, options)
+    attempts = Attempts(errors, len(chosen))
+    for each in chosen:
         among = None if each.name else (scope(session, each.mapping, options), list_options(options))
-        try:
+        with attempts.one():
             existed = awaited != "delete" or await session.find(each.mapping, each.name, each.namespace)
-            with session.errors.working(f"Waiting for {_shown(each)}"):
-                async with asyncio.timeout_at(deadline):
-                    document = await wait_until(
-                        session, each, holds, must_exist=must_exist, once=not deadline, among=among
-                    )
-        except (PilotageError, TimeoutError) as error:
-            errors.append(timed_out(each) if isinstance(error, TimeoutError) else error)
-            continue
-        if document is None and not existed:
-            continue  # nothing had to be waited for
-        shown = document or {"metadata": {"name": each.name}}
-        report.add(each.mapping, shown, "condition met")
+            try:
+                with session.errors.working(f"Waiting for {_shown(each)}"):
+                    async with asyncio.timeout_at(deadline):
+                        document = await wait_until(
+                            session, each, holds, must_exist=must_exist, once=not deadline, among=among
+                        )
+            except TimeoutError:
+                raise timed_out(each) from None
+            if document is not None or existed:  # else nothing had to be waited for
+                report.add(each.mapping, document or {"metadata": {"name": each.name}}, "condition met")
     raise_all(errors)
     return 0
 

@@ -122,8 +122,8 @@ class Collector(LogLoop):
                 self._conflicts.add(key)
                 self._graph.queue((key,))  # it has changed meanwhile: decide again
             return
-        except NotFound:
-            pass  # deleted by another client
+        except (NotFound, records.UnreadableObject):
+            pass  # deleted by another client; or the object or its owner is damaged, which is in the log: it is kept
         except PilotageError as error:
             self._note_failure(key, error)
             return

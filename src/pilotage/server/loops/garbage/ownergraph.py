@@ -73,6 +73,8 @@ class OwnerGraph:
 
     def _read_deletion(self, event: Event) -> None:
         self._queue_owners(self._index.replace(event.key, ()))
+        if event.previous is None:  # it could not be read: its uid is not known
+            self.queue(self._index)
         uid = metadata_of(event.previous.value).uid if event.previous is not None else ""
         self._end_foreground(uid)
         if dependents := self._index.dependents(uid):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -78,6 +78,10 @@ class OwnerIndex:
 
     def __bool__(self) -> bool:
         return bool(self._owners)
+
+    def __iter__(self) -> Iterator[str]:
+        """The keys of all objects with owners."""
+        return iter(self._owners)
 
     def replace(self, key: str, references: Iterable[OwnerReference]) -> tuple[OwnerReference, ...]:
         """Set the owners of an object, none for one that was deleted. Returns those it had before."""
