@@ -145,10 +145,8 @@ class Terminator(LogLoop):
                 if entry is None:
                     continue
                 records.check_versions((entry,), info)
-            except (
-                records.UnreadableObject,
-                records.DroppedVersion,
-            ):  # no client can read it, or remove its finalizers
+            except (records.UnreadableObject, records.DroppedVersion):
+                # No client can read it, or remove its finalizers.
                 await self._context.storage.commit(Delete(stored.key, expected=stored.revision))
                 continue
             metadata = records.decode(entry.value)["metadata"]
