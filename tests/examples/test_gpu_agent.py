@@ -20,6 +20,7 @@ import pilotage as pt
 from examples import gpu_agent
 from examples.gpu_agent import OURS, TAINTS, GPUAgent, held_by, noted_on, retaint, wanted
 from pilotage import device
+from pilotage.client.watching import WatchedEvent
 from pilotage.device.client.target import Target
 from pilotage.device.providers.fake import FakeOptions, FakeProvider
 from pilotage.device.server.deviceserver import DeviceServer, DeviceServerOptions
@@ -244,13 +245,13 @@ async def test_program_as_it_stands_taints_and_untaints_its_node(tmp_path: Path)
     assert seen == [[KEYS["ResetRequired"]], []] * 2 or seen == [[], [KEYS["ResetRequired"]]] * 2
 
 
-async def _condition(target: str, name: str, type_: str) -> None:
+async def _condition(target: str, name: str, **conditions: Status) -> None:
     """Another provider than the one in the server sets a condition, while that one writes, too."""
     async with device.connect(target, provider_id="test") as devices:
 
         async def write() -> None:
             current = await devices.v1alpha1.gpus.get(name)
-            current.status = gpu(name, **{type_: "True"}).status
+            current.status = gpu(name, **conditions).status
             await devices.v1alpha1.gpus.update_status(current)
 
         await pt.retry_on_conflict(write)
@@ -268,18 +269,18 @@ async def test_a_server_that_is_killed_keeps_its_conditions_and_the_node_its_tai
         with serving(path, *options) as server:
             running = asyncio.create_task(manager.start())
             async with asyncio.timeout(60), cluster.client.watch(Node) as nodes:
-                await _condition(f"unix://{path}", "gpu-1", "ResetRequired")
+                await _condition(f"unix://{path}", "gpu-1", ResetRequired="True")
                 seen = [event.object async for event in _until(nodes, {reset})]
                 server.stop(signal.SIGKILL)
                 with serving(path, *options):
-                    await _condition(f"unix://{path}", "gpu-2", "Degraded")
+                    await _condition(f"unix://{path}", "gpu-2", Degraded="True")
                     seen = [event.object async for event in _until(nodes, {reset, degraded})]
         running.cancel()
         await asyncio.wait({running})
     assert all(reset in held_by(node) for node in seen)
 
 
-async def _until(nodes: AsyncIterator[pt.WatchEvent[Node]], keys: set[str]) -> AsyncIterator[pt.WatchEvent[Node]]:
+async def _until(nodes: AsyncIterator[WatchedEvent[Node]], keys: set[str]) -> AsyncIterator[WatchedEvent[Node]]:
     """The events of the node, up to the one with which it has just these taints of the agent."""
     async for event in nodes:
         yield event

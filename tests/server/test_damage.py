@@ -76,11 +76,11 @@ class Server:
         data = value if isinstance(value, bytes) else msgspec.json.encode(value)
         await self.storage.commit(Put(key, data))
 
-    async def list(self, gvr: GroupVersionResource) -> Page:
+    async def page(self, gvr: GroupVersionResource) -> Page:
         return await self.registry.list(APIRequest(Verb.LIST, gvr))
 
     async def names(self, gvr: GroupVersionResource) -> list[str]:
-        return [json.loads(bytes(item))["metadata"]["name"] for item in (await self.list(gvr)).items]
+        return [json.loads(bytes(item))["metadata"]["name"] for item in (await self.page(gvr)).items]
 
     async def idle(self) -> None:
         """Wait until the loops have processed everything; the failure of one is an error."""
@@ -123,7 +123,7 @@ async def test_a_damaged_object_is_left_out_with_a_warning_and_can_be_deleted(
         created = APIRequest(Verb.CREATE, CONFIG_MAPS, "default", body=msgspec.json.encode(config_map("good")))
         await server.registry.call(created)
         for _ in range(2):
-            page = await server.list(CONFIG_MAPS)
+            page = await server.page(CONFIG_MAPS)
             assert [json.loads(bytes(item))["metadata"]["name"] for item in page.items] == ["good"]
             (warning,) = page.warnings
             assert 'configmaps "default/bad" cannot be read from the storage: ' in warning
@@ -141,7 +141,7 @@ async def test_a_damaged_object_is_left_out_with_a_warning_and_can_be_deleted(
         answer = await server.call(Verb.DELETE, CONFIG_MAPS, "bad", "default")
         assert json.loads(answer.body)["status"] == "Success"
         assert "it was removed without its finalizers" in answer.warnings[0]
-        assert (await server.list(CONFIG_MAPS)).warnings == ()
+        assert (await server.page(CONFIG_MAPS)).warnings == ()
         await server.registry.call(APIRequest(Verb.CREATE, CONFIG_MAPS, "default", body=msgspec.json.encode(again)))
     logged = [record for record in caplog.records if "Stored object cannot be read" in record.getMessage()]
     assert len(logged) == 1
@@ -153,7 +153,7 @@ async def test_an_answer_names_ten_damaged_objects_and_the_number_of_all() -> No
     for number in range(1_234):
         await server.put(f"/default/core/configmaps/default/a{number}", [])
     async with server.registry:
-        warnings = (await server.list(CONFIG_MAPS)).warnings
+        warnings = (await server.page(CONFIG_MAPS)).warnings
         assert len(warnings) == 11
         assert warnings[-1] == "1,234 objects cannot be read in all; the log has their keys"
 
@@ -181,7 +181,7 @@ async def test_a_page_of_damaged_objects_does_not_end_a_list() -> None:
 async def test_a_watch_goes_on_past_an_object_that_becomes_damaged() -> None:
     server = Server()
     async with server.registry:
-        version = (await server.list(CONFIG_MAPS)).resource_version
+        version = (await server.page(CONFIG_MAPS)).resource_version
         request = APIRequest(Verb.WATCH, CONFIG_MAPS, "default", options=ListOptions(resource_version=version))
         async with asyncio.timeout(60), server.registry.watch(request) as events:
             for value in (config_map(), [], [1], config_map(data={"a": "b"}), {}):
@@ -406,7 +406,7 @@ async def _start_list_and_delete(data: st.DataObject) -> None:
     async with server.registry:
         await server.idle()
         for gvr, namespace in placed:
-            page = await server.list(gvr)
+            page = await server.page(gvr)
             names = [json.loads(bytes(item))["metadata"]["name"] for item in page.items]
             name = definition()["metadata"]["name"] if gvr.resource == "customresourcedefinitions" else "bad"
             assert not (name in names and page.warnings)

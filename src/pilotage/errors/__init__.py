@@ -58,6 +58,10 @@ else:
     Protocol = object
 
 
+UNREADABLE = "StorageReadError"
+"""The reason of the 500 for an object that is damaged in the storage: it can only be deleted."""
+
+
 class PilotageError(Exception):
     """Everything that Pilotage raises on purpose."""
 

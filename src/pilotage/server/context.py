@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,7 +26,7 @@ from pilotage.meta.documents import Document, copied
 from pilotage.meta.scalars import times
 from pilotage.meta.validation.names import tenant_problem
 from pilotage.rest.request import APIRequest
-from pilotage.server import records
+from pilotage.server import records, soundness
 from pilotage.server.access.escalation import GRANTING, EscalationCheck
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.access.serviceaccounts import ServiceAccountTokens
@@ -80,6 +80,8 @@ class RegistryContext:
     """Whether dependents are deleted with their owners, as kube-controller-manager does it."""
     local_webhooks: LocalWebhooks = field(default_factory=LocalWebhooks)
     """The webhooks that this program serves itself."""
+    problem_of: Callable[[Entry], str] = soundness.problem
+    """What is wrong with a stored object, which makes it unreadable; empty if nothing is."""
     storage: ScreenedStorage = field(init=False, repr=False, compare=False)
     """The storage with only the objects that can be read."""
     prefix: str = field(init=False, repr=False, compare=False)
@@ -108,7 +110,7 @@ class RegistryContext:
         if problem := tenant_problem(self.tenant):
             raise InvalidDefinition(problem)
         object.__setattr__(self, "prefix", f"/{self.tenant}/")
-        object.__setattr__(self, "storage", ScreenedStorage(self.stored))
+        object.__setattr__(self, "storage", ScreenedStorage(self.stored, self.problem_of))
         families = families_of(self.service_ranges)
         object.__setattr__(self, "catalogue", Catalogue(self.storage, self.prefix, self.strategies, families))
         object.__setattr__(self, "authorizer", Authorizer(self.storage, self.prefix))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar, overload
 import msgspec
 
 from pilotage.codec import verbatim
-from pilotage.errors import ApiError, RequestTooLarge, Status, StorageBroken
+from pilotage.errors import UNREADABLE, ApiError, RequestTooLarge, Status, StorageBroken
 from pilotage.meta.documents import Document
 from pilotage.storage.interface import Entry
 
@@ -66,7 +66,7 @@ class UnreadableObject(ApiError):
         message = (
             f'{subject} "{name}" cannot be read from the storage: {problem}. Delete it, or restore it from a backup'
         )
-        super().__init__(status=Status(500, "StorageReadError", message))
+        super().__init__(status=Status(500, UNREADABLE, message))
 
 
 @contextmanager

@@ -3,7 +3,7 @@ watches leave it out, a get of it is an error, and it can be deleted."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from operator import attrgetter
 
 from pilotage.meta.bounds.recent import Recent
@@ -29,8 +29,10 @@ class ScreenedStorage(StorageWrapper):
     """Checks each entry once, when it is first read. Reads of a whole tenant check only the metadata: they are those of
     the background loops, which use no more."""
 
-    def __init__(self, inner: Storage) -> None:
+    def __init__(self, inner: Storage, problem_of: Callable[[Entry], str] = problem) -> None:
+        """`problem_of` returns what is wrong with an object as a whole, or an empty text."""
         super().__init__(inner)
+        self._problem_of = problem_of
         self._own: Recent[bytes, None] = Recent(_OWN_VALUES)
         self._damaged: dict[str, tuple[int, str]] = {}
 
@@ -102,7 +104,7 @@ class ScreenedStorage(StorageWrapper):
         known = self._damaged.get(entry.key)
         if known is not None and known[0] == entry.revision:
             return known[1]
-        found = problem(entry) if depth == _WHOLE else head_problem(entry)
+        found = self._problem_of(entry) if depth == _WHOLE else head_problem(entry)
         if found:
             self._damaged[entry.key] = (entry.revision, found)
             _log.error("Stored object cannot be read", key=entry.key, revision=entry.revision, error=found)

@@ -21,6 +21,7 @@ from pilotage.device.wire.generation import PACKAGES, RESOURCE, Generation, meth
 from pilotage.device.wire.options import with_page_metadata
 from pilotage.device.wire.providerservice import Acknowledged, Heartbeat, provider_path
 from pilotage.errors import (
+    UNREADABLE,
     ApiError,
     BadRequest,
     ConnectionLost,
@@ -195,7 +196,12 @@ class DeviceTransport:
     async def _delete(self, request: APIRequest) -> Response:
         """Delete, and return the deleted object as an API server does: readers of a cache wait until it is removed."""
         get = APIRequest(Verb.GET, request.resource, name=request.name, user_agent=request.user_agent)
-        uid = objects.header((await self.call(get)).body).uid
+        try:
+            uid = objects.header((await self.call(get)).body).uid
+        except ApiError as error:
+            if error.status.reason != UNREADABLE:
+                raise
+            uid = ""  # it is damaged in the storage: a delete removes it nevertheless
         confirming.check_preconditions(self._generation, request, self._announced)  # as in the response above
         await self._unary(request, _CALL_SECONDS)
         details = {"name": request.name, "group": GROUP, "kind": RESOURCE.resource, "uid": uid}

@@ -127,7 +127,7 @@ class DeviceServer:
         chosen = RegistryOptions(options.gate_seconds, options.heartbeat_seconds, options.limits)
         registry = self._registry = await stack.enter_async_context(DeviceRegistry(storage, chosen))
         watch_cache = self._watch_cache = await stack.enter_async_context(
-            WatchCache(storage, registry.info, registry.prefix, encode, options.watch_cache)
+            WatchCache(registry.context.storage, registry.info, registry.prefix, encode, options.watch_cache)
         )
         census = metrics.Census(watch_cache.values)
         census.register()

@@ -5,11 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pilotage.device.server.storageversion import public
+from pilotage.device.wire import documents
+from pilotage.device.wire.generation import RESOURCE
+from pilotage.errors import DecodeError
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import NameForm
 from pilotage.rest.request import PatchType
+from pilotage.server import soundness
+from pilotage.server.definitions import collection_of
 from pilotage.server.strategies.custom import CustomResourceStrategy
+from pilotage.storage.interface import Entry
 
+_GPUS = f"/{collection_of(RESOURCE.group, RESOURCE.resource)}"
 _CONDITIONS: Document = {
     "type": "array",
     "items": {"type": "object", "properties": {}},
@@ -36,3 +43,14 @@ class GPUStrategy(CustomResourceStrategy):
 
     def decorate(self, data: bytes) -> bytes:
         return public(data)
+
+
+def stored_problem(entry: Entry) -> str:
+    """What is wrong with a stored object; a GPU must have a form on the wire."""
+    found = soundness.problem(entry)
+    if not found and _GPUS in entry.key:
+        try:
+            documents.read_stored(entry.value)
+        except DecodeError as error:
+            return str(error)
+    return found

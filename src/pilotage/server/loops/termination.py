@@ -145,11 +145,9 @@ class Terminator(LogLoop):
                 if entry is None:
                     continue
                 records.check_versions((entry,), info)
-            except records.UnreadableObject:
+            except (records.UnreadableObject, records.DroppedVersion):
+                # No client can read it, or remove its finalizers.
                 await self._context.storage.commit(Delete(stored.key, expected=stored.revision))
-                continue
-            except records.DroppedVersion:  # no client can read it, or remove its finalizers
-                await self._context.storage.commit(Delete(entry.key, expected=entry.revision))
                 continue
             metadata = records.decode(entry.value)["metadata"]
             if records.terminating(entry.value):

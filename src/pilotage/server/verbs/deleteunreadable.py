@@ -48,7 +48,7 @@ class UnreadableDeleter(Value, frozen=True):
         return Response(msgspec.json.encode(status), 200, (*info.warnings, warning))
 
     async def _authorize(self, request: APIRequest, error: UnreadableObject) -> None:
-        if not request.user.name:
+        if not request.user.name or not self.context.authorization:
             return
         attributes = attributes_of(request)
         if not (await self.context.authorizer.authorize(replace(attributes, verb=UNSAFE))).allowed:
