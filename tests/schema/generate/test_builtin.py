@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
 import pilotage as pt
+from pilotage.errors import InvalidDefinition
 from pilotage.meta.models import Condition, Model, ObjectMeta, OwnerReference
 from pilotage.schema.generate import known
 from pilotage.schema.generate.builtin import embedded_schema
@@ -88,3 +89,25 @@ def test_a_schema_is_the_callers_own() -> None:
     again = embedded_schema(core_v1.PodSpec)
     assert again is not None
     assert again["properties"]
+
+
+def test_fields_that_a_schema_shall_not_have_are_left_out_with_their_requirement() -> None:
+    class Part(pt.Model):
+        pods: list[
+            Annotated[core_v1.PodTemplateSpec, pt.Without("metadata.*", "spec.containers", "spec.volumes[].csi")]
+        ]
+
+    pod = openapi(Part)["properties"]["pods"]["items"]["properties"]
+    assert pod["metadata"] == {"type": "object"}
+    assert "containers" not in pod["spec"]["properties"]
+    assert "required" not in pod["spec"]
+    assert "csi" not in pod["spec"]["properties"]["volumes"]["items"]["properties"]
+
+
+@pytest.mark.parametrize("path", ["nothing", "spec.nothing", "spec.nodeName.x", "spec[].containers", "spec.nodeName.*"])
+def test_a_field_that_is_not_there_cannot_be_left_out(path: str) -> None:
+    model = type(
+        "Part", (pt.Model,), {"__annotations__": {"pod": Annotated[core_v1.PodTemplateSpec, pt.Without(path)]}}
+    )
+    with pytest.raises(InvalidDefinition, match="is no path of a field"):
+        openapi(model)
