@@ -69,7 +69,7 @@ def schema_of_definition(name: str) -> Schema | None:
 
 def remove_field(schema: Schema, path: str) -> bool:
     """Remove a field from a schema, in place, by its path as of `Without`. Returns whether there was one."""
-    at: Schema = schema
+    at: Any = schema
     *parents, name = path.replace("[]", ".[]").replace("{}", ".{}").split(".")
     for step in parents:
         inner = {"[]": at.get("items"), "{}": at.get("additionalProperties")}
@@ -134,7 +134,7 @@ def _schema(document: Schema, trail: tuple[str, ...], zeros: Mapping[str, Any] =
     reference = document.get("$ref") or next((each.get("$ref") for each in document.get("allOf", ())), None)
     if reference:
         return _definition(reference.removeprefix(builtin.REFERENCE), trail)
-    found = {key: document[key] for key in ("type", "format", "required") if key in document}
+    found: Schema = {key: document[key] for key in ("type", "format", "required") if key in document}
     if "properties" in document:
         required = document.get("required", ())
         found["properties"] = {
