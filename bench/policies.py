@@ -15,7 +15,7 @@ from pilotage.meta.unstructured import Unstructured
 from pilotage.types.core.v1 import ConfigMap
 
 MOST_SECONDS, MOST_MEBIBYTES = 0.25, 64.0
-_TICK = 20_000.0
+_TICK = 100_000.0
 """Nanoseconds of the measurement itself."""
 ROUNDS, POLICIES = 400, 10
 HOSTILE = "lists.range(10000).map(x, lists.range(10000)).size() > 0"
