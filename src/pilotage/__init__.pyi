@@ -207,6 +207,7 @@ from pilotage.meta.markers import StructType as StructType
 from pilotage.meta.markers import Title as Title
 from pilotage.meta.markers import Type as Type
 from pilotage.meta.markers import UniqueItems as UniqueItems
+from pilotage.meta.markers import Without as Without
 from pilotage.meta.markers import XIntOrString as XIntOrString
 from pilotage.meta.models import Condition as Condition
 from pilotage.meta.models import ListMeta as ListMeta

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from pilotage.errors import Invalid, NotFound
+from pilotage.meta.models import Condition
 from pilotage.meta.objects import document_of
 from pilotage.meta.unstructured import Unstructured
 from pilotage.types.core.v1 import Service, ServicePort, ServiceSpec
@@ -35,11 +36,22 @@ async def create_range(environment: Environment) -> ServiceCIDR:
     return await environment.client.get(ServiceCIDR, metadata["name"])
 
 
-async def create_service(environment: Environment, name: str, **spec: Any) -> Service:
+async def create_service(environment: Environment, name: str, **spec: Any) -> str:
+    """Returns its cluster IP."""
     metadata = ObjectMeta(name=name, namespace=environment.namespace)
-    return await environment.client.create(
-        Service(metadata=metadata, spec=ServiceSpec(ports=[ServicePort(port=80)], **spec))
-    )
+    service = Service(metadata=metadata, spec=ServiceSpec(ports=[ServicePort(port=80)], **spec))
+    return _address(await environment.client.create(service))
+
+
+def _address(service: Service) -> str:
+    assert service.spec is not None
+    assert service.spec.cluster_ip is not None
+    return service.spec.cluster_ip
+
+
+def _ready(found: ServiceCIDR) -> Condition:
+    assert found.status is not None
+    return found.status.conditions[0]
 
 
 async def test_a_service_can_have_an_address_of_a_further_range(environment: Environment) -> None:
@@ -49,7 +61,7 @@ async def test_a_service_can_have_an_address_of_a_further_range(environment: Env
     async with asyncio.timeout(WITHIN):
         while True:
             try:
-                service = await create_service(environment, "one", cluster_ip=text)
+                await create_service(environment, "one", cluster_ip=text)
                 break
             except Invalid:  # the real server has not read the range yet
                 await asyncio.sleep(0.05)
@@ -64,20 +76,22 @@ async def test_a_service_can_have_an_address_of_a_further_range(environment: Env
     for reserved in (network[0], network[-1]):
         with pytest.raises(Invalid, match="the provided network does not match the current range"):
             await create_service(environment, "two", cluster_ip=str(reserved))
-    await environment.client.delete(service)
+    await environment.client.delete(Service, "one", namespace=environment.namespace)
     with pytest.raises(NotFound):
         await environment.client.get(IPAddress, text)
 
 
 async def test_every_cluster_ip_has_an_ip_address_of_its_service(environment: Environment) -> None:
-    service = await create_service(environment, "one")
-    assert service.spec.cluster_ip is not None
-    assert ip_address(service.spec.cluster_ip) in ip_network("10.0.0.0/16")
-    found = await environment.client.get(IPAddress, service.spec.cluster_ip)
-    assert found.spec.parent_ref.name == "one"
+    text = await create_service(environment, "one")
+    assert ip_address(text) in ip_network("10.0.0.0/16")
+    assert (await parent(environment, text))["name"] == "one"
     kubernetes = await environment.client.get(Service, "kubernetes", namespace="default")
-    assert kubernetes.spec.cluster_ip == "10.0.0.1"
-    assert (await environment.client.get(IPAddress, "10.0.0.1")).spec.parent_ref.name == "kubernetes"
+    assert _address(kubernetes) == "10.0.0.1"
+    assert (await parent(environment, "10.0.0.1"))["name"] == "kubernetes"
+
+
+async def parent(environment: Environment, address: str) -> Any:
+    return document_of(await environment.client.get(IPAddress, address))["spec"]["parentRef"]
 
 
 async def test_two_families_need_a_cluster_of_two_families(environment: Environment) -> None:
@@ -92,24 +106,21 @@ async def test_a_range_is_kept_while_services_have_addresses_of_it(environment: 
         pytest.skip("kube-controller-manager adds and removes the finalizer")
     found = await create_range(environment)
     assert found.metadata.finalizers == ["networking.k8s.io/service-cidr-finalizer"]
-    service = await create_service(environment, "one", cluster_ip=str(ip_network(RANGES[environment.name])[3]))
+    await create_service(environment, "one", cluster_ip=str(ip_network(RANGES[environment.name])[3]))
     await environment.client.delete(found)
     async with asyncio.timeout(WITHIN), environment.client.watch(ServiceCIDR) as events:
         async for event in events:
-            if (
-                event.object.metadata.name == found.metadata.name
-                and event.object.status.conditions[0].status == "False"
-            ):
+            if event.object.metadata.name == found.metadata.name and _ready(event.object).status == "False":
                 break
     kept = await environment.client.get(ServiceCIDR, found.metadata.name)
-    assert kept.status.conditions[0].reason == "Terminating"
-    assert kept.status.conditions[0].message == (
+    assert _ready(kept).reason == "Terminating"
+    assert _ready(kept).message == (
         "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"
     )
     with pytest.raises(Invalid, match="does not match the current range"):
         await create_service(environment, "two", cluster_ip=str(ip_network(RANGES[environment.name])[4]))
     async with asyncio.timeout(WITHIN), environment.client.watch(ServiceCIDR) as events:
-        await environment.client.delete(service)
+        await environment.client.delete(Service, "one", namespace=environment.namespace)
         async for event in events:
             if event.type == "DELETED" and event.object.metadata.name == found.metadata.name:
                 break

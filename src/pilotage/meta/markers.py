@@ -271,6 +271,17 @@ class AtLeastOneOf(AtMostOneOf):
     __slots__ = ()
 
 
+class Without(Several):
+    """Fields of a built-in type that the schema does not have, by paths of wire names: `spec.containers[].env`,
+    `metadata.*`. API servers prune them: the definition was made for another version of Kubernetes."""
+
+    __slots__ = _compared = ("paths",)
+    paths: tuple[str, ...]
+
+    def __init__(self, *paths: str) -> None:
+        object.__setattr__(self, "paths", paths)
+
+
 class AllOf(Several):
     """All of these schemas, as plain data, accept the value, too. They may only restrict what its type allows."""
 

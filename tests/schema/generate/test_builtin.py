@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
 import pilotage as pt
+from pilotage.errors import InvalidDefinition
 from pilotage.meta.models import Condition, Model, ObjectMeta, OwnerReference
 from pilotage.schema.generate import known
-from pilotage.schema.generate.builtin import embedded_schema
+from pilotage.schema.generate.builtin import embedded_schema, remove_field
 from pilotage.schema.generate.openapi import openapi
 from pilotage.types.apiextensions.v1 import JSONSchemaProps
 from pilotage.types.core import v1 as core_v1
@@ -88,3 +89,33 @@ def test_a_schema_is_the_callers_own() -> None:
     again = embedded_schema(core_v1.PodSpec)
     assert again is not None
     assert again["properties"]
+
+
+def test_fields_that_a_schema_shall_not_have_are_left_out_with_their_requirement() -> None:
+    class Part(pt.Model):
+        pods: list[
+            Annotated[core_v1.PodTemplateSpec, pt.Without("metadata.*", "spec.containers", "spec.volumes[].csi")]
+        ]
+
+    pod = openapi(Part)["properties"]["pods"]["items"]["properties"]
+    assert pod["metadata"] == {"type": "object"}
+    assert "containers" not in pod["spec"]["properties"]
+    assert "required" not in pod["spec"]
+    assert "csi" not in pod["spec"]["properties"]["volumes"]["items"]["properties"]
+
+
+class Wrong(pt.Model):
+    pod: Annotated[core_v1.PodTemplateSpec, pt.Without("spec.nothing")]
+
+
+def test_a_path_of_no_field_is_an_error_that_names_it() -> None:
+    with pytest.raises(InvalidDefinition, match=r"Wrong.pod: Without\('spec.nothing'\) is no path of a field"):
+        openapi(Wrong)
+
+
+@pytest.mark.parametrize("path", ["nothing", "spec.nothing", "spec.nodeName.x", "spec[].containers", "spec.nodeName.*"])
+def test_a_field_that_is_not_there_cannot_be_left_out(path: str) -> None:
+    schema = embedded_schema(core_v1.PodTemplateSpec)
+    assert schema is not None
+    assert not remove_field(schema, path)
+    assert schema == embedded_schema(core_v1.PodTemplateSpec)

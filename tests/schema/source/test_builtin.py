@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from pilotage.schema.generate.builtin import embedded_schema
 from pilotage.schema.source.builtin import QUANTITY
 from pilotage.schema.source.module import module_of, versions_of
@@ -50,19 +48,37 @@ def test_a_template_of_pods_is_imported(tmp_path: Path) -> None:
     assert lost([document], tmp_path) == []
 
 
-@pytest.mark.parametrize("change", ["older", "newer"])
-def test_of_a_template_of_another_version_all_types_that_stayed_are_imported(change: str, tmp_path: Path) -> None:
+def test_a_template_of_an_older_version_is_imported_without_what_it_lacks(tmp_path: Path) -> None:
     template = schema_of(core_v1.PodTemplateSpec)
-    containers = template["properties"]["spec"]["properties"]["containers"]["items"]["properties"]
-    if change == "older":
-        del containers["restartPolicyRules"]
-    else:
-        containers["mood"] = {"type": "string"}
+    template["properties"]["metadata"] = {"type": "object"}
+    containers = template["properties"]["spec"]["properties"]["containers"]["items"]
+    del containers["properties"]["restartPolicyRules"]
+    document, text = made(template=described(template), mainContainer=containers)
+    without = 'pt.Without("metadata.*", "spec.containers[].restartPolicyRules")'
+    assert f"template: Annotated[core_v1.PodTemplateSpec | None, {without}] = None" in " ".join(text.split()).replace(
+        "Annotated[ core", "Annotated[core"
+    ).replace(", ] = None", "] = None")
+    assert 'main_container: Annotated[core_v1.Container | None, pt.Without("restartPolicyRules")] = None' in text
+    assert text.count("class ") == 2
+    assert lost([document], tmp_path) == []
+
+
+def test_of_a_template_of_a_newer_version_all_types_that_stayed_are_imported(tmp_path: Path) -> None:
+    template = schema_of(core_v1.PodTemplateSpec)
+    template["properties"]["spec"]["properties"]["containers"]["items"]["properties"]["mood"] = {"type": "string"}
     document, text = made(template=template)
     assert "class ThingSpecTemplateSpecContainers(pt.Model):" in text
     assert "init_containers: Annotated[list[core_v1.Container]" in text
     assert "affinity: core_v1.Affinity | None = None" in text
     assert text.count("class ") == 5  # the kind, its spec, the template, the spec and the containers of that
+    assert lost([document], tmp_path) == []
+
+
+def test_an_object_with_a_part_of_a_built_in_type_has_a_class_of_its_own(tmp_path: Path) -> None:
+    spec = schema_of(core_v1.PodSpec)
+    few = dict(list(spec["properties"].items())[:8])
+    document, text = made(pod={"type": "object", "properties": few})
+    assert "pod: ThingSpecPod | None" in text
     assert lost([document], tmp_path) == []
 
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from pilotage.errors import Forbidden, NotFound
+from pilotage.errors import Forbidden, InvalidDefinition, NotFound
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.assembly import cluster_context
@@ -18,6 +18,7 @@ from ..registries import CONFIG_MAPS, NAMESPACES, Api
 
 FLOW_SCHEMAS = GroupVersionResource("flowcontrol.apiserver.k8s.io", "v1", "flowschemas")
 SERVICES = GroupVersionResource("", "v1", "services")
+CIDRS = GroupVersionResource("networking.k8s.io", "v1", "servicecidrs")
 API_SERVICES = GroupVersionResource("apiregistration.k8s.io", "v1", "apiservices")
 ROOT_CA = "kube-root-ca.crt"
 
@@ -94,3 +95,38 @@ async def test_what_was_changed_or_exists_stays_at_the_next_start() -> None:
         again = Api(registry)
         assert (await again.get(PRIORITY_CLASSES, "system-node-critical"))["description"] == "mine"
         assert storage.revision == revision + 1, "only the missing Service is created"
+
+
+async def test_a_new_cluster_has_the_given_ranges_and_the_first_address_of_them() -> None:
+    async with Registry(cluster_context(MemoryStorage(), service_ranges=("fd00::/112", "10.5.0.0/24"))) as registry:
+        api = Api(registry)
+        kubernetes = await api.get(SERVICES, "kubernetes", "default")
+        assert (kubernetes["spec"]["clusterIP"], kubernetes["spec"]["ipFamilies"]) == ("fd00::1", ["IPv6"])
+        assert (await api.get(CIDRS, "kubernetes"))["spec"]["cidrs"] == ["fd00::/112", "10.5.0.0/24"]
+        (address,) = await api.all(GroupVersionResource("networking.k8s.io", "v1", "ipaddresses"))
+        assert address["metadata"]["name"] == "fd00::1"
+        assert address["metadata"]["labels"]["ipaddress.kubernetes.io/ip-family"] == "IPv6"
+
+
+@pytest.mark.parametrize(
+    ("ranges", "expected", "logged"),
+    [
+        (("10.5.0.0/24", "fd00::/112"), ["10.5.0.0/24", "fd00::/112"], False),
+        (("10.6.0.0/24",), ["10.5.0.0/24"], True),
+    ],
+)
+async def test_a_cluster_keeps_its_ranges_and_can_get_a_second_family(
+    ranges: tuple[str, ...], expected: list[str], logged: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    storage = MemoryStorage()
+    async with Registry(cluster_context(storage, service_ranges=("10.5.0.0/24",))):
+        pass
+    async with Registry(cluster_context(storage, service_ranges=ranges)) as registry:
+        assert (await Api(registry).get(CIDRS, "kubernetes"))["spec"]["cidrs"] == expected
+    assert ("other service ranges" in caplog.text) is logged
+
+
+@pytest.mark.parametrize("ranges", [(), ("x",), ("10.0.0.1/16",), ("10.0.0.0/30",), ("10.0.0.0/16", "10.1.0.0/16")])
+def test_ranges_that_cannot_be_used_are_an_error(ranges: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidDefinition, match="the service cluster IP range"):
+        cluster_context(MemoryStorage(), service_ranges=ranges)

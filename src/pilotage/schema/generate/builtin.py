@@ -67,6 +67,28 @@ def schema_of_definition(name: str) -> Schema | None:
     return found
 
 
+def remove_field(schema: Schema, path: str) -> bool:
+    """Remove a field from a schema, in place, by its path as of `Without`. Returns whether there was one."""
+    at: Any = schema
+    *parents, name = path.replace("[]", ".[]").replace("{}", ".{}").split(".")
+    for step in parents:
+        inner = {"[]": at.get("items"), "{}": at.get("additionalProperties")}
+        at = inner[step] if step in inner else at.get("properties", {}).get(step)
+        if not isinstance(at, dict):
+            return False
+    properties = at.get("properties", {})
+    names = list(properties) if name == "*" else [name]
+    if not names or not properties.keys() >= set(names):
+        return False
+    for each in names:
+        del properties[each]
+    at["required"] = [each for each in at.get("required", ()) if each in properties]
+    for key in ("required", "properties"):
+        if not at.get(key):
+            at.pop(key, None)
+    return True
+
+
 def definition_of(cls: type) -> str | None:
     """The name of the definition of a class that `pilotage.types` exports; None for any other class."""
     module = cls.__module__
@@ -112,7 +134,7 @@ def _schema(document: Schema, trail: tuple[str, ...], zeros: Mapping[str, Any] =
     reference = document.get("$ref") or next((each.get("$ref") for each in document.get("allOf", ())), None)
     if reference:
         return _definition(reference.removeprefix(builtin.REFERENCE), trail)
-    found = {key: document[key] for key in ("type", "format", "required") if key in document}
+    found: Schema = {key: document[key] for key in ("type", "format", "required") if key in document}
     if "properties" in document:
         required = document.get("required", ())
         found["properties"] = {

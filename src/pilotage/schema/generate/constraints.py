@@ -51,6 +51,8 @@ def constrain(schema: Schema, markers: Sequence[m.Marker], place: str) -> None:
             _add_keyword(schema, marker, place)
         elif type(marker) in _FLAGS:
             schema[_FLAGS[type(marker)]] = True
+        elif isinstance(marker, m.Without):
+            _remove_fields(schema, marker, place)
         else:
             _add_special(schema, marker, place)
     _check_bounds(schema, place)
@@ -124,6 +126,14 @@ def _add_special(schema: Schema, marker: m.Marker, place: str) -> None:
             schema["x-kubernetes-map-type"] = value
         case m.Items() if schema.get("type") not in ("array", "object") or "properties" in schema:
             raise invalid(place, f"Items is for lists and maps, but this is {type_of(schema)}", "remove the marker")
+
+
+def _remove_fields(schema: Schema, marker: m.Without, place: str) -> None:
+    from pilotage.schema.generate.builtin import remove_field  # it reads the definitions of Kubernetes
+
+    for path in marker.paths:
+        if not remove_field(schema, path):
+            raise invalid(place, f"Without({path!r}) is no path of a field", "remove it, or use the names in JSON")
 
 
 def _check_pattern(pattern: str, place: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -28,6 +28,9 @@ OF_THE_USE = ("description", "default", "nullable", "title", "example", "externa
 """Keywords that belong to the field, not to its class."""
 _CERTAIN = 5
 """Fields of a type, or of those in it, that are no coincidence."""
+_LARGE, _MOST_MISSING = 24, 24
+"""Fields, in all, of a type that may lack some; and how many it may lack."""
+_BELOW = ("properties", "items", "additionalProperties", "required")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
@@ -37,6 +40,8 @@ class BuiltinType(NamedTuple):
     package: str
     """As in `core.v1`."""
     name: str
+    without: tuple[str, ...] = ()
+    """The fields that the schema does not have."""
 
     @property
     def module(self) -> str:
@@ -55,7 +60,7 @@ def builtin_type(schema: Schema, path: Sequence[str]) -> BuiltinType | None:
     """
     found = _types().get(structure(schema))
     if found is None:
-        return None
+        return older_type(schema)
     words = _words(path[-1]) if path else frozenset[str]()
     shared = {each: len(each.words & words) for each in found}
     most = max(shared.values())
@@ -64,9 +69,15 @@ def builtin_type(schema: Schema, path: Sequence[str]) -> BuiltinType | None:
     return best[0] if certain and len(best) == 1 else None
 
 
+def older_type(schema: Schema) -> BuiltinType | None:
+    """The large built-in type of which a schema lacks a few fields, because it is of an older version of Kubernetes or
+    without metadata; None if there is none."""
+    return _older(structure(schema)) if _count(schema) >= _LARGE else None
+
+
 def is_builtin(schema: Schema) -> bool:
     """Whether a schema has the structure of a built-in type."""
-    return "properties" in schema and structure(schema) in _types()
+    return "properties" in schema and (structure(schema) in _types() or older_type(schema) is not None)
 
 
 def import_of(module: str) -> str:
@@ -91,6 +102,45 @@ def _types() -> Mapping[bytes, Sequence[BuiltinType]]:
             *_, package, version, kind = name.split(".")
             found[structure(schema)].append(BuiltinType(f"{package}.{version}", kind))
     return dict(found)
+
+
+@lru_cache(maxsize=1024)
+def _older(bare: bytes) -> BuiltinType | None:
+    schema = msgspec.json.decode(bare)
+    found: list[tuple[int, BuiltinType]] = []
+    for text, (kind, *_) in _types().items():
+        whole = msgspec.json.decode(text) if len(text) >= len(bare) else {}
+        has, could = schema["properties"].keys(), whole.get("properties", {}).keys()
+        if has <= could and len(has) * 3 >= len(could) * 2:  # else it is not the type, but one with a part of it
+            missing = _missing(schema, whole, "")
+            if missing is not None and len(missing) <= _MOST_MISSING:
+                found.append((len(missing), kind._replace(without=tuple(missing))))
+    return min(found)[1] if found else None
+
+
+def _missing(schema: Any, whole: Any, path: str) -> list[str] | None:
+    """The paths of the fields that a schema lacks; None if it differs in anything else."""
+    if schema == whole:
+        return []
+    if not isinstance(schema, dict) or not isinstance(whole, dict):
+        return None
+    has, could = schema.get("properties", {}), whole.get("properties", {})
+    required = [name for name in whole.get("required", ()) if name in has]
+    rest = [{key: value for key, value in each.items() if key not in _BELOW} for each in (schema, whole)]
+    if not has.keys() <= could.keys() or rest[0] != rest[1] or schema.get("required", []) != required:
+        return None
+    found = [f"{path}{name}" for name in could if name not in has] if has else [f"{path}*"] if could else []
+    parts = [(has[name], could[name], f"{path}{name}") for name in has]
+    for key, mark in (("items", "[]"), ("additionalProperties", "{}")):
+        if (key in schema) != (key in whole):
+            return None
+        parts += [(schema[key], whole[key], f"{path.removesuffix('.')}{mark}")] if key in schema else []
+    for one, other, at in parts:
+        below = _missing(one, other, f"{at}.")
+        if below is None:
+            return None
+        found += below
+    return found
 
 
 def _bare(schema: Any, *, root: bool = False) -> Any:

@@ -195,7 +195,10 @@ def _object(schema: Schema, path: tuple[str, ...], models: Models) -> Hint:
             return Hint("pt.Unstructured", form="special")
         return Hint("dict[str, Any]", form="map", names={"Any"})
     if (imported := models.builtin(schema, path)) is not None:
-        return Hint(f"{imported.module}.{imported.name}", form="class", names={imported.module})
+        without = (
+            [bracketed("pt.Without(", [literal(path) for path in imported.without], ")")] if imported.without else []
+        )
+        return Hint(f"{imported.module}.{imported.name}", without, form="class", names={imported.module})
     return Hint(models.name_of(schema, path), form="class")
 
 

@@ -21,10 +21,12 @@ from pilotage.server.access.rbac import GROUP
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.aggregation import CLUSTER_ROLES, aggregated
 from pilotage.server.ownership.owners import set_owner
-from pilotage.server.strategies.services.ranges import families_of
+from pilotage.server.strategies.services.ranges import SERVICE_RANGES, families_of
 from pilotage.server.writes.addresses import ADOPTED
 from pilotage.storage.interface import Operation, Put
+from pilotage.telemetry.logs import logger
 
+_log = logger("pilotage.server")
 _DATA = Path(__file__).parent / "data" / "cluster.json"
 _NOW = "<now>"
 _UID = "<uid>"
@@ -82,12 +84,15 @@ def _of_network(recorded: dict[str, bytes], ranges: Sequence[str]) -> dict[str, 
 
 async def _add_family(context: RegistryContext) -> None:
     """Add the second range to the default ServiceCIDR of a cluster that has one, if the first one is the same."""
-    entry = await context.storage.get(f"{context.prefix}{_DEFAULT_CIDR}")
-    ranges = list(context.service_ranges)
-    if entry is None or len(ranges) < 2:
+    entry, ranges = await context.storage.get(f"{context.prefix}{_DEFAULT_CIDR}"), list(context.service_ranges)
+    if entry is None or context.service_ranges == SERVICE_RANGES:
         return
     document = records.decode(entry.value)
-    if document["spec"]["cidrs"] == ranges[:1]:
+    cidrs = document["spec"]["cidrs"]
+    if cidrs not in (ranges, ranges[:1]):
+        shown = {"kept": ",".join(cidrs), "ignored": ",".join(ranges)}
+        _log.warning("The cluster has other service ranges, which stay; create a ServiceCIDR to add one", **shown)
+    elif cidrs != ranges:
         value = records.encode(document | {"spec": {"cidrs": ranges}})
         with suppress(RevisionConflict):  # another process does the same
             await context.commit(Put(entry.key, value, expected=entry.revision))

@@ -111,6 +111,8 @@ class ServiceAllocations:
         """
         name = document["metadata"]["name"]
         had = _Taken.of(own.value) if own is not None else None
+        if had is not None and _keeps(document["spec"], had):
+            return document, []
         document = copied(document)  # a copy: the caller may have to retry with the original
         addresses = AddressAllocation(self.context, document, had.addresses if had else (), dry_run)
         if causes := await addresses.fill():
@@ -136,8 +138,15 @@ async def releases(context: RegistryContext, entry: Entry) -> list[Operation]:
     return operations
 
 
+def _keeps(spec: Document, had: _Taken) -> bool:
+    """Whether a Service needs just the addresses and ports that it had."""
+    addresses = spec.get("clusterIPs") or []
+    complete = not needs_cluster_ip(spec) or is_headless(spec) or len(addresses) >= len(spec.get("ipFamilies") or ())
+    return complete and set(addresses) == had.addresses and _ports(spec) == had.ports and not _lacks_ports(spec, had)
+
+
 def _ports(spec: Document) -> set[int]:
-    return {*node_ports(spec), spec.get("healthCheckNodePort") or 0}
+    return {*node_ports(spec), spec.get("healthCheckNodePort") or 0} - {0}
 
 
 def _lacks_ports(spec: Document, had: _Taken | None) -> bool:

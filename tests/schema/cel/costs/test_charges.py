@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import random
-import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
-from pilotage.schema.cel.admission.budget import RequestBudget
-from pilotage.schema.cel.admission.evaluation import AdmissionExpression, _bound, _functions
+from hack.schema.random_expressions import measured
+from pilotage.schema.cel.admission.evaluation import AdmissionExpression, _functions, bound_of
 from pilotage.schema.cel.admission.unevaluated import UNEVALUATED
 from pilotage.schema.cel.ast import CallExpression, Expr, walk
-from pilotage.schema.cel.costs.bounds import _PASSING, Cost
+from pilotage.schema.cel.costs.bounds import _PASSING
 from pilotage.schema.cel.costs.charges import CHARGES
 from pilotage.schema.cel.expression import EvaluationError, compile_expression
 from pilotage.schema.cel.functions import ENGINE_FUNCTIONS, FUNCTIONS
@@ -80,7 +77,7 @@ def test_a_function_without_a_charge_is_refused(monkeypatch: pytest.MonkeyPatch)
 def test_a_bound_does_not_trust_the_types_of_the_checker() -> None:
     """The engine takes the items of `reverse` of a list of any type for integers."""
     sums = AdmissionExpression("object.l.reverse().map(x, x + object.s)")
-    bound = _bound(sums._tree, {"object": {"l": ["a"] * 1000, "s": "b" * 1000}})
+    bound = bound_of(sums, {"object": {"l": ["a"] * 1000, "s": "b" * 1000}})
     assert bound.bytes > 1000 * 1000
 
 
@@ -89,100 +86,9 @@ def test_a_short_range_in_a_loop_is_evaluated(text: str) -> None:
     assert AdmissionExpression(f"{text}.map(x, {text}).size() == 3").evaluate({"object": [1, 2, 3]}) is True
 
 
-DOCUMENT: dict[str, Any] = {
-    "s": "ab" * 500,
-    "n": list(range(300)),
-    "l": [f"text {number}" for number in range(300)],
-    "m": {f"k{number}": "v" * 10 for number in range(100)},
-}
-TEXTS = (
-    "object.s",
-    "'abc'",
-    "({t} + {t})",
-    "{t}.lowerAscii()",
-    "{t}.replace('a', {t})",
-    "{l}.join('-')",
-    "string({n})",
-)
-LISTS = (
-    "object.l",
-    "{t}.split('b')",
-    "{l}.map(x, x + {t})",
-    "{l}.filter(x, dyn(x) != {t})",
-    "({l} + {l})",
-    "{i}.map(i, {t})",
-    "{l}.sortBy(x, x)",
-    "{l}.distinct()",
-    "{l}.reverse()",
-    "object.m.map(k, object.m[k])",
-)
-INTEGERS = (
-    "object.n",
-    "lists.range(200)",
-    "lists.range({n})",
-    "{i}.map(i, i + 1)",
-    "{i}.sort()",
-    "{i}.filter(i, i > 9)",
-)
-NUMBERS = ("{t}.size()", "{l}.size()", "{i}.size()", "{i}.sum()", "{l}.indexOf({t})", "7")
-TESTS = (
-    "{t} == {t}",
-    "{l} == {l}",
-    "{l}.all(x, {t} != dyn(x))",
-    "{l}.exists(x, string(dyn(x)).contains({t}))",
-    "{i}.all(i, {i}.exists(j, i == j))",
-    "sets.contains({l}, {l})",
-    "{n} in {i}",
-    "{t}.startsWith({t})",
-    "{l}.transformMap(i, v, v).size() > {n}",
-    "{i}.map(i, {i}).size() > 0",
-    "'%s %s'.format([{t}, {n}]) != ''",
-    "{i}.isSorted() && {l}.isSorted()",
-)
-KINDS = {"t": TEXTS, "l": LISTS, "i": INTEGERS, "n": NUMBERS, "b": TESTS}
-
-
-def _random(choose: random.Random, kind: str, depth: int) -> str:
-    """A random expression; the first ones of a kind have no parts."""
-    text = choose.choice(KINDS[kind][: 1 if depth <= 0 and kind != "b" else None])
-    for part in KINDS:
-        while f"{{{part}}}" in text:
-            text = text.replace(f"{{{part}}}", _random(choose, part, depth - 1), 1)
-    return text
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    begin = time.thread_time_ns()
-    work()
-    return float(time.thread_time_ns() - begin)
-
-
 @pytest.mark.parametrize("seed", range(8))
-def test_the_time_of_random_expressions_stays_below_the_bound(seed: int) -> None:
-    choose = random.Random(seed)
-    ran = 0
-    for _ in range(40):
-        text = _random(choose, "b", 3)
-        expression = AdmissionExpression(text)
-        bound = _bound(expression._tree, {"object": DOCUMENT})
-        if not _is_allowed(bound):
-            continue
-        ran += 1
-        took = min(_seconds(lambda: _outcome(expression)) for _ in range(2))  # noqa: B023 - called at once
-        assert took < bound.nanoseconds + 100_000, text
-    assert ran > 10
-
-
-def _is_allowed(bound: Cost) -> bool:
-    try:
-        RequestBudget().check(bound)
-    except EvaluationError:
-        return False
-    return bound.nanoseconds < 60e6
-
-
-def _outcome(expression: AdmissionExpression) -> object:
-    try:
-        return expression.evaluate({"object": DOCUMENT})
-    except EvaluationError as error:
-        return error
+def test_no_random_expression_takes_far_longer_than_its_bound(seed: int) -> None:
+    """The benchmark of policies has the bound itself as the limit: here other programs may run on the same core."""
+    ran = list(measured(seed, 40))
+    assert [each.text for each in ran if each.nanoseconds > 10 * each.bound + 5e6] == []
+    assert len(ran) > 10

@@ -144,6 +144,11 @@ class AdmissionExpression:
         return next((f"no such key: {next(iter(fields))}" for fields in nulls), "")
 
 
+def bound_of(expression: AdmissionExpression, variables: Mapping[str, Any]) -> Cost:
+    """The bound that an evaluation with these variables has."""
+    return _bound(expression._tree, variables)
+
+
 @lru_cache(maxsize=1024)
 def expression_of(text: str) -> AdmissionExpression:
     """The compiled expression. Raises CompileError, MissingExtra."""
