@@ -399,9 +399,11 @@ def test_a_read_at_a_version_of_the_future_is_refused_as_by_a_server(
     monkeypatch.setattr("pilotage.server.verbs.read.WAIT_SECONDS", 0.01)
     cluster.run(cluster.client.create(todo("milk")))
     for match in ("", "Exact", "NotOlderThan"):
-        future = {"resource_version": "999999999", "resource_version_match": match}
+        coming = cluster.client.list(
+            Todo, namespace="default", resource_version="999999999", resource_version_match=match
+        )
         with pytest.raises(Timeout, match="Too large resource version: 999999999"):
-            cluster.run(cluster.client.list(Todo, namespace="default", **future))
+            cluster.run(coming)
     with pytest.raises(Timeout, match="Too large resource version: 999999999"):
         cluster.run(cluster.client.get(Todo, "milk", namespace="default", resource_version="999999999"))
 

@@ -16,7 +16,7 @@ import pytest
 
 import pilotage.storage
 from pilotage.cluster import Cluster
-from pilotage.errors import StorageBusy
+from pilotage.errors import RevisionConflict, StorageBusy
 from pilotage.manager.election.elector import LeaderElector
 from pilotage.manager.election.lease import LeaseLock
 from pilotage.manager.election.resourcelock import LeaseTimings
@@ -66,6 +66,57 @@ async def test_commit_names_the_stopped_process_that_holds_the_lock(
     errors = [record.message for record in caplog.records if record.levelname == "ERROR"]
     assert len(errors) == 1  # not one for each commit
     assert f"Storage lock is free again lock={path}-lock" in caplog.text
+
+
+COMMITTER = """
+import asyncio, os, signal, sys
+from pilotage.storage import Put
+from pilotage.storage.sqlite import SqliteStorage
+from pilotage.storage.sqlite.writer import SQLiteWriter
+
+def announce(writer, revision):
+    whole(writer, revision)
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+async def main():
+    storage = await SqliteStorage.open(sys.argv[1])
+    SQLiteWriter._announce = announce
+    await storage.commit(Put("lease", b"renewed", expected=int(sys.argv[2])))
+    await storage.close()
+
+whole = SQLiteWriter._announce
+asyncio.run(main())
+"""
+
+
+@contextmanager
+def stopped_in_a_commit(path: str, expected: int) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that is stopped in a commit; it goes on at the end, which waits for it."""
+    command = [sys.executable, "-c", COMMITTER, path, str(expected)]
+    with subprocess.Popen(command, env={"PYTHONPATH": str(SOURCES)}) as process:
+        try:
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+            yield process
+        finally:
+            process.send_signal(signal.SIGCONT)
+
+
+async def test_nothing_overtakes_a_process_that_is_stopped_in_a_commit(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So a leader that is paused there is still the leader: no other one can have written its lease."""
+    monkeypatch.setattr(sqlite_lock, "LOCK_TIMEOUT", 0.1)
+    storage = await SqliteStorage.open(path)
+    first = await storage.commit(Put("lease", b"held"))
+    with stopped_in_a_commit(path, first) as leader:
+        with pytest.raises(StorageBusy, match=f"process {leader.pid}.* is stopped"):
+            await storage.commit(Put("lease", b"taken", expected=first))
+        assert [entry.value for entry in (await storage.list("")).entries] == [b"held"]  # reads go on
+    assert leader.returncode == 0
+    with pytest.raises(RevisionConflict):
+        await storage.commit(Put("lease", b"taken", expected=first))
+    assert [entry.value for entry in (await storage.list("")).entries] == [b"renewed"]
+    await storage.close()
 
 
 class Warnings(logging.Handler):

@@ -55,10 +55,10 @@ async def guarded(main: Coroutine[Any, Any, T]) -> T:
             _end()
         unhandled(ended)
 
-    def bounded_start(thread: threading.Thread) -> None:
-        started: threading.Event = thread._started  # type: ignore[attr-defined]  # there is no public one
+    def bounded_start(self: threading.Thread) -> None:
+        started: threading.Event = self._started  # type: ignore[attr-defined]  # there is no public one
         started.wait = lambda timeout=None: _begun(type(started).wait, started)  # type: ignore[method-assign]
-        start(thread)
+        start(self)
 
     sys.unraisablehook, threading.excepthook = on_unraisable, on_unhandled
     threading.Thread.start = bounded_start  # type: ignore[method-assign]
