@@ -63,6 +63,20 @@ async def test_debug_shows_each_event_with_its_decision(caplog: pytest.LogCaptur
     ]
 
 
+async def test_debug_shows_events_that_a_handler_maps_to_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "pilotage")
+    async with pt.Manager(pt.Cluster.embedded()) as manager:
+        builder = pt.ControllerBuilder(manager).named("deaf").watches(ConfigMap, lambda event: [])
+        builder.complete(_nothing)
+        await manager.cluster.client.create(config_map("a"))
+        await manager.run_until_idle(timeout=60)
+    assert [one["name"] for one in events(caplog, "Event led to no request")] == ["a"]
+
+
+async def _nothing(request: pt.Request) -> None:
+    """Never called."""
+
+
 async def test_debug_shows_each_reconcile_with_its_triggers_and_result(caplog: pytest.LogCaptureFixture) -> None:
     await reconciled(caplog, logging.DEBUG)
     found = [

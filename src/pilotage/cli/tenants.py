@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pilotage.cli.errors import CommandError
 from pilotage.cli.flags import places
 from pilotage.cli.help import add_command
-from pilotage.meta.text.counts import counted
 
 if TYPE_CHECKING:
     from pilotage.storage.interface import Storage
@@ -78,6 +77,8 @@ def delete(options: argparse.Namespace) -> int:
     logfile.remove(logfile.log_file_of(options.storage, options.tenant))
     if credentials := default_path(options.storage, options.tenant):
         credentials.unlink(missing_ok=True)  # a later tenant of this name must not accept the old token
+    from pilotage.meta.text.counts import counted
+
     print(f"tenant {options.tenant} deleted ({counted(count, 'object')})")
     return 0
 

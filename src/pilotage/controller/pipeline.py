@@ -153,6 +153,7 @@ class EventPipeline:
             priority, debouncer = 0, self._debouncer
         are_triggers_shown = tracing.active() is not None or log.shows_debug()
         chain = chain_of(event) if WRITTEN and not is_unchanged else None
+        item: object = None
         for item in requests if type(requests) in _PLAIN else listed(requests):
             request = item.request if isinstance(item, Enqueue) else item
             if not isinstance(request, Request):
@@ -172,6 +173,8 @@ class EventPipeline:
                 self._queue.add(request, priority=priority)
             else:
                 debouncer.add(self._queue, request, priority)
+        if are_triggers_shown and item is None:
+            self._log_decision("Event led to no request", event)
 
     def _log_decision(self, message: str, event: Event, **fields: object) -> None:
         self._log.debug(message, namespace=event.namespace, name=event.name, event=event.type, **fields)

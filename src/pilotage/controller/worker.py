@@ -134,8 +134,8 @@ class Worker:
         job, traces = self._job, tracing.active()
         fields = log_context(**self._fields, namespace=request.namespace, name=request.name, reconcileID=_ReconcileID())
         chain, shows_debug = self._chain, log.shows_debug()
-        chain.length = self._triggers.take_chain(request) if WRITTEN else 0
-        chain.last_write = None
+        if WRITTEN:  # else no reconcile has written yet, and the chain is as it was made
+            chain.length, chain.last_write = self._triggers.take_chain(request), None
         triggers = self._triggers.take(request) if shows_debug or traces is not None else []
         began = loop.time()
         self._is_delayed = False

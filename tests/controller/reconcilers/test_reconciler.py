@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
-from typing import Any
+from typing import Any, Never
 
 import pytest
 
@@ -184,7 +184,7 @@ async def test_a_thread_that_takes_too_long_fails_when_it_ends() -> None:
 @pytest.mark.covers("T167")
 async def test_an_object_reconciler_gets_the_object_or_is_not_called() -> None:
     class OneWidget(Reader):
-        async def find(self, kind: Any, name: Any, *, namespace: str = "") -> Any:
+        async def find(self, kind: Any, name: Any, *misplaced: Never, namespace: str = "") -> Any:
             assert kind is Widget
             return widget(name, namespace) if name == "a" else None
 
