@@ -12,6 +12,7 @@ from pilotage.client.reader import Reader
 from pilotage.client.session import Defaults, ServedKinds, Session
 from pilotage.client.transport.warnings import LoggedOnce, WarningHandler
 from pilotage.client.writer import Writer
+from pilotage.meta.amounts import Seconds, seconds
 from pilotage.meta.forms import Kind, Object
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping
@@ -79,7 +80,7 @@ class Client(Reader, Writer):
         return subresource in (await self.rest_mapping(gvk)).subresources
 
     async def lister_watcher(
-        self, kind: Kind, *, namespace: str = "", silence_seconds: float = SILENCE_SECONDS
+        self, kind: Kind, *, namespace: str = "", silence_seconds: Seconds = SILENCE_SECONDS
     ) -> RestListerWatcher:
         """The lister-watcher of a kind, for an informer or a reflector.
 
@@ -93,7 +94,7 @@ class Client(Reader, Writer):
             target.resource,
             namespace if target.namespaced else "",
             target.form,
-            silence_seconds,
+            seconds(silence_seconds, "silence_seconds"),
             user_agent=self._session.defaults.user_agent,
             gvk=target.gvk,
         )

@@ -12,6 +12,7 @@ from pilotage.client.targets import replace_content
 from pilotage.errors import BadRequest, NotFound
 from pilotage.errors.keywords import check_keywords
 from pilotage.meta import objects
+from pilotage.meta.amounts import Seconds, optional_whole_seconds
 from pilotage.meta.forms import Kind, KindOf, O, Object, ObjectKey, key_of
 from pilotage.meta.mapping.scheme import Scheme
 from pilotage.meta.models import Resource
@@ -155,7 +156,7 @@ class Writer:
         namespace: str = "",
         dry_run: bool = False,
         propagation_policy: str = "",
-        grace_period_seconds: int | None = None,
+        grace_period_seconds: Seconds | None = None,
         uid: str = "",
         resource_version: str = "",
     ) -> None:
@@ -172,7 +173,7 @@ class Writer:
             place = await self._session.place(obj, *key_of(name, namespace))
         options = DeleteOptions(
             dry_run=dry_run or self._session.defaults.dry_run,
-            grace_period_seconds=grace_period_seconds,
+            grace_period_seconds=optional_whole_seconds(grace_period_seconds, "grace_period_seconds"),
             propagation_policy=propagation_policy,
             uid=uid or None,
             resource_version=resource_version or None,
@@ -189,7 +190,7 @@ class Writer:
         fields: Fields = None,
         dry_run: bool = False,
         propagation_policy: str = "",
-        grace_period_seconds: int | None = None,
+        grace_period_seconds: Seconds | None = None,
     ) -> None:
         """Delete all objects of a kind that are selected, in one namespace. Not atomic: each is deleted by itself.
 
@@ -205,7 +206,7 @@ class Writer:
             options=ListOptions(label_selector=selector_text(labels), field_selector=field_text(fields)),
             delete=DeleteOptions(
                 dry_run=dry_run or self._session.defaults.dry_run,
-                grace_period_seconds=grace_period_seconds,
+                grace_period_seconds=optional_whole_seconds(grace_period_seconds, "grace_period_seconds"),
                 propagation_policy=propagation_policy,
             ),
         )

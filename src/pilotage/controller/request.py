@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 import msgspec
 
+from pilotage.meta.amounts import Seconds, seconds
 from pilotage.meta.owners import HasMetadata
 from pilotage.meta.typevars import T_co, TypeVar
 
@@ -41,9 +42,18 @@ class Enqueue(msgspec.Struct, frozen=True, gc=False):
     request: Request
     """What to reconcile."""
     after: float = 0.0
-    """Seconds until it is put on the queue; it is not debounced."""
+    """How long until it is put on the queue: seconds, or a timedelta. It is not debounced."""
     priority: int | None = None
     """Requests with a higher one are first; None: that of the event, 0 or the low priority of unchanged objects."""
+
+    if TYPE_CHECKING:  # accepts more types than it stores
+
+        def __init__(self, request: Request, after: Seconds = 0.0, priority: int | None = None) -> None: ...
+
+    def __post_init__(self) -> None:
+        after = seconds(self.after, "after")
+        if after is not self.after:
+            msgspec.structs.force_setattr(self, "after", after)
 
 
 Q = TypeVar("Q", bound=Request, default=Any)

@@ -13,6 +13,7 @@ from random import Random
 from typing import Literal
 
 from pilotage.http.messages import HTTPRequest
+from pilotage.meta.optionfields import SecondsField, check_fields, seconds_field
 
 Direction = Literal["up", "down"]
 """Up: from the client to the server. Down: back."""
@@ -76,11 +77,14 @@ class Stall(_ByteFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delay(_ByteFault):
-    """Hold every block of bytes back for `seconds`, and up to `jitter` seconds more."""
+    """Hold every block of bytes back for `seconds`, and for a random time up to `jitter` more."""
 
-    seconds: float
-    jitter: float = 0.0
+    seconds: SecondsField = seconds_field(0.0)
+    jitter: SecondsField = seconds_field(0.0)
     direction: Direction | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

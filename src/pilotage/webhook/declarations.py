@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.optionfields import WholeSecondsField, check_fields, whole_seconds_field
 from pilotage.webhook.addresses import with_bundle
 from pilotage.webhook.admission import CREATE, UPDATE
 
@@ -51,7 +52,7 @@ class RegistrationOptions:
     side_effects: Literal["None", "NoneOnDryRun"] = "None"
     """Whether calls change anything else; `NoneOnDryRun` if dry runs do not."""
 
-    timeout_seconds: int = 10
+    timeout_seconds: WholeSecondsField = whole_seconds_field(10, least=1, most=30)
     """How long the API server waits, from 1 to 30 seconds."""
 
     reinvocation_policy: Literal["Never", "IfNeeded"] = "Never"
@@ -76,8 +77,7 @@ class RegistrationOptions:
     """The operations; empty: CREATE and UPDATE, and DELETE for validators."""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.timeout_seconds <= 30:
-            raise InvalidDefinition(f"timeout_seconds={self.timeout_seconds}: must be from 1 to 30")
+        check_fields(self)
         for option in ("subresources", "operations", "admission_review_versions"):
             if isinstance(value := getattr(self, option), str):
                 raise InvalidDefinition(f"{option}={value!r} must be a list; write {option}=[{value!r}]")

@@ -19,6 +19,7 @@ from pilotage.controller.predicates import Predicate
 from pilotage.controller.request import Request
 from pilotage.errors import DecodeError, InvalidDefinition, NoMatch, PilotageError
 from pilotage.meta import forms
+from pilotage.meta.amounts import Seconds, seconds
 from pilotage.meta.typevars import T
 from pilotage.reflector.troublelog import failure_text, missing_permission
 from pilotage.rest.refusal import MissingPermission
@@ -273,15 +274,13 @@ class Channel(_EventSource):
 
 
 class Timer(Source):
-    """A request every `period` seconds, the first one at the start: for state that sends no events.
+    """A request every `period`, the first one at the start: for state that sends no events.
 
     `requests` is a request, or a function that returns those that are due.
     """
 
-    def __init__(self, period: float, requests: Request | Callable[[], Iterable[Request]]) -> None:
-        if not period > 0:
-            raise InvalidDefinition(f"the period of a Timer must be more than 0 seconds, not {period!r}")
-        self._period = period
+    def __init__(self, period: Seconds, requests: Request | Callable[[], Iterable[Request]]) -> None:
+        self._period = seconds(period, "period", zero=False)
         self._requests = requests
 
     async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 
 from pilotage.errors import StorageBusy, StorageError
+from pilotage.meta.amounts import count
 
 from ..history import MAX_HISTORY_BYTES
 from ..historystorage import HistoryStorage
@@ -32,7 +33,7 @@ class SqliteStorage(HistoryStorage):
         self.path = opened.path
         self._loop = asyncio.get_running_loop()
         self._writer = opened.writer
-        self._max_value_bytes = max_value_bytes
+        self._max_value_bytes = count(max_value_bytes, "max_value_bytes", least=1)
         self._commits: list[CommitJob] = []  # not handed over yet
         self._size = 0  # of these
         # Shared by all callers: a blocked thread must not collect jobs.
