@@ -21,7 +21,7 @@ import pytest
 import pilotage as pt
 from pilotage.cache.lister import Lister
 from pilotage.manager.options import ControllerDefaults
-from pilotage.meta.optionfields import CHECK
+from pilotage.meta.bounds.optionfields import CHECK
 from pilotage.storage import open_storage
 from pilotage.storage.history import History
 from pilotage.storage.sqlite import SqliteStorage

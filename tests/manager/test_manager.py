@@ -14,7 +14,7 @@ from pilotage.manager.errors import AlreadyStarted, ManagerStopped, NotIdle, Run
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.runs.beginning import Beginning
-from pilotage.meta.amounts import Seconds
+from pilotage.meta.bounds.amounts import Seconds
 
 from .fakes import FakeCache, FakeCluster, FakeInformer, Recorded, elapsed, recorded_logs, turns
 

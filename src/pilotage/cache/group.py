@@ -15,7 +15,7 @@ from pilotage.cache.options import InformerOptions
 from pilotage.cache.replays import PORTION
 from pilotage.cache.store import Store
 from pilotage.errors import InvalidDefinition
-from pilotage.meta.amounts import Seconds, optional_seconds
+from pilotage.meta.bounds.amounts import Seconds, optional_seconds
 from pilotage.meta.forms import Kind, KindOf, O
 from pilotage.meta.typevars import T
 

@@ -20,7 +20,7 @@ from pilotage.cache.replays import PORTION, Replays
 from pilotage.cache.store import Store
 from pilotage.errors import DecodeError, InvalidDefinition, NotFound, PilotageError
 from pilotage.meta import objects
-from pilotage.meta.amounts import Seconds, optional_seconds, seconds
+from pilotage.meta.bounds.amounts import Seconds, optional_seconds, seconds
 from pilotage.meta.forms import Kind, KindOf, O, reader_of
 from pilotage.meta.mapping.mapper import not_served
 from pilotage.meta.scalars import times

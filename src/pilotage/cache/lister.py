@@ -9,7 +9,7 @@ from pilotage.cache.errors import NamespaceRemoved, NotCached
 from pilotage.cache.index import Key
 from pilotage.cache.store import Store
 from pilotage.errors import BadRequest, DecodeError, NotFound, StatusDetails
-from pilotage.meta.amounts import count
+from pilotage.meta.bounds.amounts import count
 from pilotage.meta.forms import Kind, gvk_of, reader_of
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.objectlist import ObjectList

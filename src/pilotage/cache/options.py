@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pilotage.meta.bounds.optionfields import OptionalSecondsField, SecondsField, check_fields, seconds_field
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.optionfields import OptionalSecondsField, SecondsField, check_fields, seconds_field
 from pilotage.meta.selectors.selection import Fields, Labels, field_text, selector_text
 from pilotage.meta.selectors.selectors import FieldSelector, Selector
 from pilotage.reflector.intake import Intake, Transform

@@ -10,9 +10,9 @@ from typing import Any
 from pilotage.cache.informer import Informer
 from pilotage.cache.options import InformerOptions
 from pilotage.errors import InvalidDefinition
+from pilotage.meta.bounds.optionfields import OptionalSecondsField, SecondsField, check_fields, seconds_field
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.optionfields import OptionalSecondsField, SecondsField, check_fields, seconds_field
 from pilotage.meta.selectors.selection import Fields, Labels, field_text
 from pilotage.meta.selectors.selectors import FieldRequirement, FieldSelector
 from pilotage.reflector.intake import Transform

@@ -12,7 +12,7 @@ from pilotage.client.reader import Reader
 from pilotage.client.session import Defaults, ServedKinds, Session
 from pilotage.client.transport.warnings import LoggedOnce, WarningHandler
 from pilotage.client.writer import Writer
-from pilotage.meta.amounts import Seconds, seconds
+from pilotage.meta.bounds.amounts import Seconds, seconds
 from pilotage.meta.forms import Kind, Object
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from pilotage.errors import AlreadyExists, ApiError, Conflict
 from pilotage.meta.bounds.backoff import backoff, spread
-from pilotage.meta.optionfields import SecondsField, check_fields, count_field, seconds_field
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, count_field, seconds_field
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from typing import Any
 from pilotage.client.session import Session, add_target
 from pilotage.client.watching import WatchedEvent, watched
 from pilotage.errors import NotFound
-from pilotage.meta.amounts import Seconds, count, optional_whole_seconds
+from pilotage.meta.bounds.amounts import Seconds, count, optional_whole_seconds
 from pilotage.meta.forms import Kind, KindOf, O, ObjectKey, key_of
 from pilotage.meta.objectlist import ObjectList
 from pilotage.meta.selectors.selection import Fields, Labels, field_text, selector_text

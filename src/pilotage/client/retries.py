@@ -7,7 +7,7 @@ from random import Random
 
 from pilotage.errors import ConnectionLost
 from pilotage.meta.bounds.backoff import backoff, spread
-from pilotage.meta.optionfields import SecondsField, check_fields, count_field, seconds_field
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, count_field, seconds_field
 
 _SAFE = ("GET", "HEAD")
 

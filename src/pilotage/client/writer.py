@@ -12,7 +12,7 @@ from pilotage.client.targets import replace_content
 from pilotage.errors import BadRequest, NotFound
 from pilotage.errors.keywords import check_keywords
 from pilotage.meta import objects
-from pilotage.meta.amounts import Seconds, optional_whole_seconds
+from pilotage.meta.bounds.amounts import Seconds, optional_whole_seconds
 from pilotage.meta.forms import Kind, KindOf, O, Object, ObjectKey, key_of
 from pilotage.meta.mapping.scheme import Scheme
 from pilotage.meta.models import Resource

@@ -13,9 +13,9 @@ from pilotage.client.session import CallTarget, add_target
 from pilotage.cluster.readbarrier import ReadBarrier
 from pilotage.cluster.writes import WriteTracker
 from pilotage.errors import ApiError
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, seconds_field
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.objectlist import ObjectList
-from pilotage.meta.optionfields import SecondsField, check_fields, seconds_field
 from pilotage.rest import ListOptions
 
 

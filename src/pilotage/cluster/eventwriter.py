@@ -16,7 +16,7 @@ import msgspec
 from pilotage.cluster.correlation import Correlator, EventNames, EventRecord, Occurrence
 from pilotage.cluster.series import FINISH_SECONDS, EventSeries, SeriesRecord
 from pilotage.errors import AlreadyExists, ApiError, ConnectionLost, NotFound, PilotageError
-from pilotage.meta.optionfields import SecondsField, check_fields, count_field, seconds_field
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, count_field, seconds_field
 from pilotage.rest import APIRequest, PatchType, Transport, Verb
 from pilotage.rest.refusal import MissingPermission, refused
 from pilotage.tasks import cancel_all, is_set_within, loop_is_ending

@@ -25,7 +25,7 @@ from pilotage.manager.runs.beginning import Beginning
 from pilotage.manager.runs.idleness import Repeated
 from pilotage.manager.shutdown import UNWIND_SECONDS
 from pilotage.manager.work import RECONCILE, ActiveWork, WorkTracker
-from pilotage.meta.amounts import Seconds, optional_seconds
+from pilotage.meta.bounds.amounts import Seconds, optional_seconds
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.tasks import TaskCancelled, is_set_within
 from pilotage.workqueue import WorkQueue

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from pilotage.controller.request import Request
 from pilotage.errors import InvalidDefinition
-from pilotage.meta.optionfields import check_fields, seconds_field
+from pilotage.meta.bounds.optionfields import check_fields, seconds_field
 from pilotage.workqueue import WorkQueue
 
 if TYPE_CHECKING:
-    from pilotage.meta.amounts import Seconds
+    from pilotage.meta.bounds.amounts import Seconds
 
 _LONGEST = 10
 """How many times `quiet` a request waits at most, unless `maximum` is given."""

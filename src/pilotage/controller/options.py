@@ -11,8 +11,8 @@ from pilotage.controller.pipeline import LOW_PRIORITY
 from pilotage.controller.request import Request
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.options import ControllerDefaults
+from pilotage.meta.bounds.optionfields import OptionalSecondsField, check_fields, count_field, seconds_field
 from pilotage.meta.kinds import GroupKind
-from pilotage.meta.optionfields import OptionalSecondsField, check_fields, count_field, seconds_field
 from pilotage.workqueue import RateLimiter, WorkQueue
 
 NewQueue = Callable[[str, RateLimiter[Any] | None], WorkQueue[Request]]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 import msgspec
 
-from pilotage.meta.amounts import Seconds, seconds
+from pilotage.meta.bounds.amounts import Seconds, seconds
 from pilotage.meta.owners import HasMetadata
 from pilotage.meta.typevars import T_co, TypeVar
 

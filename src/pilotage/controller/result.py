@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pilotage.errors import PilotageError
-from pilotage.meta.amounts import Seconds, seconds
+from pilotage.meta.bounds.amounts import Seconds, seconds
 
 
 class Result(msgspec.Struct, frozen=True, gc=False):

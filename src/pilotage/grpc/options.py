@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pilotage.meta.optionfields import SecondsField, check_fields, count_field, seconds_field
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, count_field, seconds_field
 from pilotage.version import installed_version
 
 if TYPE_CHECKING:

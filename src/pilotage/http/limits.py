@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pilotage.meta.optionfields import OptionalSecondsField, SecondsField, check_fields, count_field, seconds_field
+from pilotage.meta.bounds.optionfields import (
+    OptionalSecondsField,
+    SecondsField,
+    check_fields,
+    count_field,
+    seconds_field,
+)
 
 KIBIBYTE = 1024
 MEBIBYTE = 1024 * KIBIBYTE

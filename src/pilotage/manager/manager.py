@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.errors import AlreadyStarted, ManagerStopped
-from pilotage.meta.amounts import Seconds, optional_seconds, seconds
+from pilotage.meta.bounds.amounts import Seconds, optional_seconds, seconds
 
 if TYPE_CHECKING:
     import asyncio

@@ -13,8 +13,14 @@ from pilotage.manager.election.leasecandidate import CandidateOptions
 from pilotage.manager.election.resourcelock import LeaseTimings, ResourceLock
 from pilotage.manager.failures import OnReconcileFailure
 from pilotage.manager.shutdown import ShutdownCallbacks, ShutdownProgress
-from pilotage.meta.amounts import count
-from pilotage.meta.optionfields import OptionalSecondsField, SecondsField, check_fields, count_field, seconds_field
+from pilotage.meta.bounds.amounts import count
+from pilotage.meta.bounds.optionfields import (
+    OptionalSecondsField,
+    SecondsField,
+    check_fields,
+    count_field,
+    seconds_field,
+)
 from pilotage.meta.validation.names import dns_1123_label
 from pilotage.net.sockets import parse_bind_address
 from pilotage.telemetry.metrics import METRICS_PATH

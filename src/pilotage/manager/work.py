@@ -22,7 +22,7 @@ from typing import Any
 from weakref import WeakSet
 
 from pilotage.manager.errors import ShuttingDown
-from pilotage.meta.amounts import Seconds, count, optional_seconds
+from pilotage.meta.bounds.amounts import Seconds, count, optional_seconds
 from pilotage.tasks import frames_of, is_set_within
 from pilotage.telemetry.logs import logged_fields
 from pilotage.telemetry.metrics import REGISTRY

@@ -19,9 +19,9 @@ from msgspec.structs import replace
 
 from pilotage.errors import ApiError, ConnectionLost, Gone, PilotageError, UnexpectedAnswer
 from pilotage.meta import objects
+from pilotage.meta.bounds.optionfields import OptionalSecondsField, check_fields, count_field, seconds_field
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.objects import Header
-from pilotage.meta.optionfields import OptionalSecondsField, check_fields, count_field, seconds_field
 from pilotage.reflector.backoff import BackoffManager, backoff_of
 from pilotage.reflector.change import Applied, Bookmark, Change, Deleted, Listening, Replaced, Trouble, Undecodable
 from pilotage.reflector.intake import Intake, Item

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import merge
 
 from pilotage.errors import Compacted, FutureRevision
-from pilotage.meta.amounts import count
+from pilotage.meta.bounds.amounts import count
 
 from .interface import Entry, Snapshot
 from .keys import SortedKeys, behind_prefix

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilotage.errors import StorageError
-from pilotage.meta.amounts import count
+from pilotage.meta.bounds.amounts import count
 
 from .history import MAX_HISTORY_BYTES, History
 from .historystorage import HistoryStorage

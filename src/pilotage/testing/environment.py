@@ -24,8 +24,8 @@ from pilotage.manager.errors import ManagerStopped, NotIdle, ShutdownTimeout
 from pilotage.manager.failures import ReconcileFailure
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
-from pilotage.meta import amounts
-from pilotage.meta.amounts import Seconds
+from pilotage.meta.bounds import amounts
+from pilotage.meta.bounds.amounts import Seconds
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.models import ObjectMeta, Resource
 from pilotage.meta.objects import copy_of

@@ -13,7 +13,7 @@ from random import Random
 from typing import Literal
 
 from pilotage.http.messages import HTTPRequest
-from pilotage.meta.optionfields import SecondsField, check_fields, seconds_field
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, seconds_field
 
 Direction = Literal["up", "down"]
 """Up: from the client to the server. Down: back."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
+from pilotage.meta.bounds.optionfields import check_fields, count_field
 from pilotage.meta.documents import Document
-from pilotage.meta.optionfields import check_fields, count_field
 from pilotage.net.sockets import address_text
 
 IN_PROCESS_HOST = "in-process.invalid"

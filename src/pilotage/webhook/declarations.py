@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pilotage.errors import InvalidDefinition
+from pilotage.meta.bounds.optionfields import WholeSecondsField, check_fields, whole_seconds_field
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.optionfields import WholeSecondsField, check_fields, whole_seconds_field
 from pilotage.webhook.addresses import with_bundle
 from pilotage.webhook.admission import CREATE, UPDATE
 

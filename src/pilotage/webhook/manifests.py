@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pilotage.meta.bounds.optionfields import check_fields, count_field
 from pilotage.meta.documents import Document
-from pilotage.meta.optionfields import check_fields, count_field
 from pilotage.webhook.addresses import DEFAULT_SERVICE, ServiceAddress
 from pilotage.webhook.options import DEFAULT_PORT
 from pilotage.webhook.registration import Registrable

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pilotage.errors import InvalidDefinition
-from pilotage.meta.optionfields import SecondsField, check_fields, count_field, seconds_field
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, count_field, seconds_field
 from pilotage.webhook.addresses import ServiceAddress
 from pilotage.webhook.certificates.rotation import Validity
 from pilotage.webhook.certificates.source import CertificateSource

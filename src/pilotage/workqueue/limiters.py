@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
-from pilotage.meta.amounts import Seconds, count, seconds
+from pilotage.meta.bounds.amounts import Seconds, count, seconds
 from pilotage.meta.bounds.backoff import backoff
 from pilotage.meta.bounds.tokenbucket import TokenBucket
 from pilotage.tasks import loop_time

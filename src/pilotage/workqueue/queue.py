@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pilotage.errors import PilotageError
-from pilotage.meta.amounts import Seconds, seconds
+from pilotage.meta.bounds.amounts import Seconds, seconds
 from pilotage.workqueue.limiters import ItemExponentialFailureRateLimiter, RateLimiter
 from pilotage.workqueue.metrics import QueueMetrics, QueueObserver
 from pilotage.workqueue.schedule import Schedule

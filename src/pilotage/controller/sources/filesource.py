@@ -13,7 +13,7 @@ from pilotage.controller.request import Request
 from pilotage.controller.sources.sources import Source
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.supervision.supervisor import has_threads
-from pilotage.meta.amounts import Seconds, seconds
+from pilotage.meta.bounds.amounts import Seconds, seconds
 from pilotage.telemetry.logs import logger
 from pilotage.workqueue import WorkQueue
 

@@ -19,7 +19,7 @@ from pilotage.controller.predicates import Predicate
 from pilotage.controller.request import Request
 from pilotage.errors import DecodeError, InvalidDefinition, NoMatch, PilotageError
 from pilotage.meta import forms
-from pilotage.meta.amounts import Seconds, seconds
+from pilotage.meta.bounds.amounts import Seconds, seconds
 from pilotage.meta.typevars import T
 from pilotage.reflector.troublelog import failure_text, missing_permission
 from pilotage.rest.refusal import MissingPermission

@@ -12,7 +12,7 @@ from pilotage.device.client.channel import default_user_agent
 from pilotage.device.client.interceptors import SLOW_SECONDS, StreamInterceptor, UnaryInterceptor
 from pilotage.device.client.target import Target
 from pilotage.errors import InvalidDefinition
-from pilotage.meta.optionfields import SecondsField, check_fields, seconds_field
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, seconds_field
 from pilotage.telemetry.logs import Logger, logger
 
 WIRE_ENVIRONMENT = "PILOTAGE_DEVICE_WIRE"

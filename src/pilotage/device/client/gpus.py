@@ -13,7 +13,7 @@ from pilotage.device.client.telemetry import TelemetryClient
 from pilotage.device.client.transport import DeviceTransport
 from pilotage.device.telemetry import Telemetry
 from pilotage.device.v1alpha1 import GPU
-from pilotage.meta.amounts import Seconds
+from pilotage.meta.bounds.amounts import Seconds
 from pilotage.meta.forms import reader_of
 from pilotage.meta.objectlist import ObjectList
 from pilotage.meta.selectors.selection import Fields, Labels, field_text, selector_text

@@ -23,7 +23,7 @@ from pilotage.device.providers.inventory import Inventory
 from pilotage.device.providers.telemetry import Meter
 from pilotage.device.telemetry import Telemetry
 from pilotage.errors import ApiError, ConnectionLost, InvalidDefinition, ServiceUnavailable, TooManyRequests
-from pilotage.meta.optionfields import SecondsField, check_fields, count_field, seconds_field
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, count_field, seconds_field
 from pilotage.meta.scalars import times
 from pilotage.tasks import is_set_within
 from pilotage.telemetry.logs import logger

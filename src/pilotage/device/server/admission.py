@@ -11,10 +11,10 @@ import msgspec
 from pilotage.device.server import merging
 from pilotage.device.wire.generation import KIND, RESOURCE
 from pilotage.errors import BadRequest, Cause, RequestTooLarge
+from pilotage.meta.bounds.optionfields import check_fields, count_field
 from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.causes import duplicate, invalid, invalid_error, required, too_many
 from pilotage.meta.documents import Document
-from pilotage.meta.optionfields import check_fields, count_field
 from pilotage.meta.scalars import times
 from pilotage.rest.request import User, Verb
 from pilotage.server.admission import Attributes

@@ -25,7 +25,7 @@ from pilotage.device.wire.generation import PACKAGES, SERVICE, Generation
 from pilotage.device.wire.messages import classes
 from pilotage.errors import InvalidDefinition
 from pilotage.grpc.options import ServerOptions
-from pilotage.meta.optionfields import SecondsField, check_fields, count_field, seconds_field
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, count_field, seconds_field
 from pilotage.storage import open_served_storage
 from pilotage.telemetry.logs import logger
 

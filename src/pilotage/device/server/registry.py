@@ -39,10 +39,10 @@ from pilotage.errors import (
 )
 from pilotage.grpc.rpc import Peer
 from pilotage.meta import objects
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, seconds_field
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import CUSTOM_RESOURCE_DEFINITIONS
 from pilotage.meta.mapping.mapper import RESTMapping
-from pilotage.meta.optionfields import SecondsField, check_fields, seconds_field
 from pilotage.meta.scalars import times
 from pilotage.rest import Transport
 from pilotage.rest.request import APIRequest, PatchType, User, Verb

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pilotage.device.telemetry import Telemetry
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, count_field, seconds_field
 from pilotage.meta.bounds.recent import Recent
-from pilotage.meta.optionfields import SecondsField, check_fields, count_field, seconds_field
 
 
 @dataclass(frozen=True, slots=True)

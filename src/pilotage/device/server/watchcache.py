@@ -19,8 +19,8 @@ from pilotage.device.server.eventlog import EventLog, LoggedEvent
 from pilotage.device.server.storageversion import public
 from pilotage.errors import Compacted, Gone, ServiceUnavailable, StatusDetails, StorageError, TooManyRequests
 from pilotage.grpc.rpc import Outgoing, RPCError, frame
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, count_field, seconds_field
 from pilotage.meta.bounds.tokenbucket import TokenBuckets
-from pilotage.meta.optionfields import SecondsField, check_fields, count_field, seconds_field
 from pilotage.rest.request import APIRequest
 from pilotage.rest.response import WatchEvent, WatchEventType
 from pilotage.server import records

@@ -29,7 +29,7 @@ from pilotage.manager.election.reachability import Reachability
 from pilotage.manager.election.resourcelock import JITTER, LeaderElectionRecord, LeaseTimings, ResourceLock
 from pilotage.manager.election.tenure import Tenure
 from pilotage.manager.errors import LeaderElectionLost
-from pilotage.meta.amounts import Seconds, seconds
+from pilotage.meta.bounds.amounts import Seconds, seconds
 from pilotage.meta.scalars.times import Clock, MicroTime, system_clock
 from pilotage.rest import Fence
 from pilotage.rest.refusal import MissingPermission

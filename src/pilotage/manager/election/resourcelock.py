@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pilotage.errors import InvalidDefinition
-from pilotage.meta.optionfields import SecondsField, check_fields, seconds_field
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, seconds_field
 from pilotage.meta.scalars.times import MicroTime
 
 JITTER = 1.2

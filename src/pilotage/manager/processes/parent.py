@@ -18,7 +18,7 @@ from pilotage.http.messages import HTTPRequest, HTTPResponse
 from pilotage.manager.endpoints.server import Routes, Server
 from pilotage.manager.processes import aggregation, child
 from pilotage.manager.processes.child import Main
-from pilotage.meta.amounts import count
+from pilotage.meta.bounds.amounts import count
 from pilotage.net.sockets import address_text, parse_bind_address
 from pilotage.telemetry.logs import logger
 from pilotage.telemetry.metrics import CONTENT_TYPE, METRICS_PATH

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from pilotage.manager import signals
 from pilotage.manager.errors import ManagerStopped, NotIdle
-from pilotage.meta.amounts import Seconds, seconds
+from pilotage.meta.bounds.amounts import Seconds, seconds
 from pilotage.tasks import is_set_within
 from pilotage.telemetry.logs import logger
 

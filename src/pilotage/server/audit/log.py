@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 
-from pilotage.meta.optionfields import check_fields, count_field
+from pilotage.meta.bounds.optionfields import check_fields, count_field
 from pilotage.meta.scalars import times
 from pilotage.telemetry.logs import logger
 

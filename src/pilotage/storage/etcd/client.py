@@ -15,7 +15,7 @@ from pilotage.grpc.options import ChannelOptions
 from pilotage.grpc.outgoingcall import OutgoingCall
 from pilotage.grpc.rpc import Code, RPCError
 from pilotage.meta.bounds.backoff import backoff
-from pilotage.meta.optionfields import SecondsField, check_fields, seconds_field
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, seconds_field
 
 from .address import EtcdAddress
 from .errors import (

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pilotage.errors import Compacted, FutureRevision, StorageError
-from pilotage.meta.amounts import count
+from pilotage.meta.bounds.amounts import count
 
 from ..bases import LocalStorage
 from ..interface import Entry, Operation, Snapshot, Watch

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 
 from pilotage.errors import StorageBusy, StorageError
-from pilotage.meta.amounts import count
+from pilotage.meta.bounds.amounts import count
 
 from ..history import MAX_HISTORY_BYTES
 from ..historystorage import HistoryStorage

@@ -10,7 +10,7 @@ from pathlib import Path
 from pilotage.errors import NoCredentials
 from pilotage.http import tls
 from pilotage.http.certificates import Certificate
-from pilotage.meta.amounts import Seconds, seconds
+from pilotage.meta.bounds.amounts import Seconds, seconds
 from pilotage.telemetry.logs import logger
 from pilotage.telemetry.metrics import REGISTRY
 from pilotage.webhook.certificates.source import Changed

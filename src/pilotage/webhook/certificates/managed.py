@@ -12,7 +12,7 @@ from pilotage.client.conflicts import PATIENT, retry_on_conflict
 from pilotage.errors import AlreadyExists, ApiError, ConnectionLost
 from pilotage.http import certificates
 from pilotage.http.certificates import Certificate
-from pilotage.meta.amounts import Seconds, seconds
+from pilotage.meta.bounds.amounts import Seconds, seconds
 from pilotage.meta.models import ObjectMeta
 from pilotage.telemetry.logs import logger
 from pilotage.types.core.v1 import Secret

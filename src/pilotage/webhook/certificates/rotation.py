@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 
 from pilotage.http import certificates
 from pilotage.http.certificates import Certificate
-from pilotage.meta.optionfields import SecondsField, check_fields, seconds_field
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, seconds_field
 
 _MAX_HOSTS = 64
 

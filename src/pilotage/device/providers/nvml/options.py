@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pilotage.device.providers.actions import Vocabulary
-from pilotage.meta.optionfields import SecondsField, check_fields, seconds_field
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, seconds_field
 
 
 @dataclass(frozen=True, slots=True)

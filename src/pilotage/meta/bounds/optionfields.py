@@ -16,10 +16,10 @@ from dataclasses import MISSING, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pilotage.meta.amounts import count, seconds, whole_seconds
+from pilotage.meta.bounds.amounts import count, seconds, whole_seconds
 
 if TYPE_CHECKING:
-    from pilotage.meta.amounts import Seconds
+    from pilotage.meta.bounds.amounts import Seconds
 
 CHECK = "check"
 """The key of a field's check in its metadata."""

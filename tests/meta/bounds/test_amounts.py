@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import pilotage as pt
-from pilotage.meta.amounts import count, optional_seconds, seconds, whole_seconds
+from pilotage.meta.bounds.amounts import count, optional_seconds, seconds, whole_seconds
 
 
 @pytest.mark.parametrize("given", [90, 90.0, timedelta(minutes=1.5), pt.Duration("1m30s")])
