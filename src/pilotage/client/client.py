@@ -35,7 +35,8 @@ class Client(Reader, Writer):
     Every ApiError that a call raises has the `group`, `kind`, `namespace` and `name` of the call's object. A kind
     that the server does not have raises NoMatch. Warnings of the server go to `warning_handler`, which logs each once
     unless it is given. A `rest_mapper` that is given is used as it is; without one, the server is asked.
-    `scheme` has the classes of kinds, and `user_agent` is the name of the program in the requests.
+    `scheme` has the classes of kinds, and `user_agent` is the name of the program in the requests. With a
+    `thread`, the id of one, a call in another thread raises InvalidDefinition.
     """
 
     def __init__(
@@ -47,11 +48,12 @@ class Client(Reader, Writer):
         user_agent: str = "pilotage",
         field_owner: str = "",
         warning_handler: WarningHandler | None = None,
+        thread: int | None = None,
     ) -> None:
         self.scheme = scheme if scheme is not None else Scheme()
         self._session = Session(
             transport,
-            ServedKinds(_mapper_of(transport) if rest_mapper is None else rest_mapper),
+            ServedKinds(_mapper_of(transport) if rest_mapper is None else rest_mapper, thread),
             Defaults(user_agent=user_agent, field_owner=field_owner),
             warning_handler if warning_handler is not None else LoggedOnce(),
         )
