@@ -158,8 +158,10 @@ async def test_a_reconciler_in_a_thread_must_not_run_calls_on_a_loop_of_its_own(
             pt.wait(manager.client.update(found))
 
         in_this = in_namespace(environment.namespace)
-        only = pt.on_object(lambda obj: obj.metadata.name == "a" and not obj.data)
-        pt.ControllerBuilder(manager).for_(ConfigMap, predicates=[in_this, only]).complete(reconcile)
+        pt.ControllerBuilder(manager).for_(
+            ConfigMap,
+            predicates=[in_this, pt.on_object(lambda obj: obj.metadata.name == "a" and not obj.data)],
+        ).complete(reconcile)
         live = manager.client.live
         await live.create(ConfigMap(metadata=pt.ObjectMeta(name="a", namespace=environment.namespace)))
         await manager.run_until_idle(WITHIN)

@@ -131,10 +131,33 @@ class Writer:
         read: Object = place.target.read(await self._whole(place, subresource, body))
         return read
 
-    async def patch_status(self, obj: P, patch: AnyPatch, **options: Unpack[WriteArguments]) -> P:
-        """Change a part of the status: `patch_status(database, {"status": {"phase": "Running"}})`."""
+    @overload
+    async def patch_status(self, obj: P, patch: AnyPatch, **options: Unpack[WriteArguments]) -> P: ...
+    @overload
+    async def patch_status(
+        self,
+        obj: KindOf[O],
+        patch: AnyPatch,
+        *,
+        name: str | ObjectKey,
+        namespace: str = "",
+        **options: Unpack[WriteArguments],
+    ) -> O: ...
+    async def patch_status(
+        self,
+        obj: Any,
+        patch: AnyPatch,
+        *,
+        name: str | ObjectKey = "",
+        namespace: str = "",
+        **options: Unpack[WriteArguments],
+    ) -> Any:
+        """Change a part of the status: `patch_status(database, {"status": {"phase": "Running"}})`.
+
+        Instead of the object, pass its kind and `name` (or a request as the `name`), with its `namespace`.
+        """
         check_keywords(self.patch_status, options, _OPTIONS)
-        return await self.patch(obj, patch, subresource="status", **options)
+        return await self.patch(obj, patch, name=name, namespace=namespace, subresource="status", **options)
 
     async def apply(
         self, obj: W, *, field_owner: str = "", force: bool = False, subresource: str = "", dry_run: bool = False

@@ -32,6 +32,11 @@ class Request(msgspec.Struct, Generic[T_co], frozen=True, gc=False):
         """The request for an object."""
         return Request(obj.metadata.name, obj.metadata.namespace)
 
+    @property
+    def namespaced_name(self) -> Request[T_co]:
+        """The name and the namespace alone, without the other fields that a request of your own has."""
+        return Request(self.name, self.namespace)
+
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 

@@ -11,10 +11,12 @@ from pilotage.meta.bounds.optionfields import WholeSecondsField, check_fields, w
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.webhook.addresses import with_bundle
-from pilotage.webhook.admission import CREATE, UPDATE
+from pilotage.webhook.admission import CONNECT, CREATE, DELETE, UPDATE
 
 MUTATING = GroupVersionKind("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration")
 VALIDATING = GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
+
+OPERATIONS = (CREATE, UPDATE, DELETE, CONNECT, "*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +81,16 @@ class RegistrationOptions:
     def __post_init__(self) -> None:
         check_fields(self)
         for option in ("subresources", "operations", "admission_review_versions"):
-            if isinstance(value := getattr(self, option), str):
-                raise InvalidDefinition(f"{option}={value!r} must be a list; write {option}=[{value!r}]")
+            check_names(option, getattr(self, option))
+
+
+def check_names(option: str, value: Sequence[str]) -> None:
+    """Raise InvalidDefinition for a name where a list of names is needed, and for an unknown operation."""
+    if isinstance(value, str):
+        raise InvalidDefinition(f"{option}={value!r} must be a list; write {option}=[{value!r}]")
+    unknown = [one for one in value if option == "operations" and one not in OPERATIONS]
+    if unknown:
+        raise InvalidDefinition(f"{option}={value!r}: {unknown[0]!r} must be one of {', '.join(OPERATIONS)}")
 
 
 @dataclass(frozen=True, slots=True)

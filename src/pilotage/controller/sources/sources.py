@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 from pilotage.cache.cache import AnyInformer, Cache
 from pilotage.cache.group import GroupRegistration, InformerGroup
@@ -151,8 +151,17 @@ class InformerSource(_InformerBacked):
         return f"informer source: {kind_name(self._informer.options.kind)}"
 
 
+def _no_handler(event: Event) -> NoReturn:
+    raise InvalidDefinition(
+        f"the source of {event.object.kind} objects has no handler: Kind(cache, kind, handler), or "
+        "watches(Kind(cache, kind), handler)"
+    )
+
+
 class Kind(_InformerBacked):
     """The events of a kind, from a cache's informer. While the kind is not served, the source retries.
+
+    The handler may be given to `ControllerBuilder.watches` instead: `watches(Kind(manager.cache, Secret), handler)`.
 
     `low_priority` is the priority of the objects of the initial list, and of replays of the cache. `debounce` combines
     a burst of events for one request.
@@ -162,12 +171,14 @@ class Kind(_InformerBacked):
         self,
         cache: Cache,
         kind: forms.KindOf[forms.O],
-        handler: Handler[forms.O],
+        handler: Handler[forms.O] | None = None,
         *predicates: Predicate[forms.O],
         low_priority: int = LOW_PRIORITY,
         debounce: Debounce | Debouncer | None = None,
     ) -> None:
-        super().__init__(handler, predicates, debounce, low_priority)
+        super().__init__(handler or _no_handler, predicates, debounce, low_priority)
+        self.has_handler = handler is not None
+        """Whether it has a handler of its own; if not, `ControllerBuilder.watches` gives it one."""
         self.kind = kind
         self.cache = cache
         self._gvk = forms.gvk_of(self.kind)
