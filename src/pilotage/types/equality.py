@@ -72,43 +72,4 @@ def _encoding(module: str, name: str) -> builtin.Encoding | None:
 @cache
 def _definitions() -> dict[str, str]:
     """The names of the built-in definitions by `apps.v1.DeploymentStatus`."""
-    return {".".join(name.split(".")[-3:]): name for name in builtin.definition_names()}    return one == other and isinstance(one, bool) == isinstance(other, bool)
-
-
-def _equal(one: object, other: object) -> bool:
-    """Equality of a field or a key of a document, which may be absent."""
-    return (one in _NOTHING and other in _NOTHING) or semantic_equal(one, other)
-
-
-def _equal_models(one: Any, other: Any) -> bool:
-    encoding = _encoding(type(one).__module__, type(one).__name__)
-    for field, name in zip(one.__struct_fields__, one.__struct_encode_fields__, strict=True):
-        left, right = getattr(one, field), getattr(other, field)
-        if not _equal(left, right) and not (_is_absent(left, name, encoding) and _is_absent(right, name, encoding)):
-            return False
-    return True
-
-
-def _is_absent(value: object, name: str, encoding: builtin.Encoding | None) -> bool:
-    """Whether Go has the same for this value of a field as for none."""
-    if value is None:
-        return True
-    if encoding is None:
-        return False  # the class of a custom resource: what it writes is stored
-    if isinstance(value, Model):
-        return encoding.always.get(name) == {} and semantic_equal(value, type(value)())
-    return isinstance(value, _ZEROS) and not value and name not in encoding.pointers
-
-
-@cache
-def _encoding(module: str, name: str) -> builtin.Encoding | None:
-    """How Go encodes a built-in type; None for a class of a program."""
-    if not module.startswith(_TYPES):
-        return None
-    return builtin.encoding(_definitions().get(f"{module.removeprefix(_TYPES)}.{name}", ""))
-
-
-@cache
-def _definitions() -> dict[str, str]:
-    """The names of the built-in definitions by `apps.v1.DeploymentStatus`."""
     return {".".join(name.split(".")[-3:]): name for name in builtin.definition_names()}
