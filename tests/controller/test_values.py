@@ -35,6 +35,14 @@ def test_a_request_may_say_more() -> None:
     assert hash(Sync("a", "b", "east")) == hash(Sync("a", "b", "east"))
 
 
+def test_the_namespaced_name_of_a_request_is_its_key_alone() -> None:
+    class Sync(Request, frozen=True):
+        cluster: str = ""
+
+    assert Sync("a", "b", "east").namespaced_name == Request("a", "b")
+    assert str(Request("a", "b").namespaced_name) == "b/a"
+
+
 @pytest.mark.covers("T167")
 def test_a_zero_result_requests_nothing() -> None:
     assert Result().is_zero

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -43,7 +44,7 @@ def _equal(one: object, other: object) -> bool:
 
 def _equal_models(one: Any, other: Any) -> bool:
     encoding = _encoding(type(one).__module__, type(one).__name__)
-    for field, name in zip(one.__struct_fields__, one.__struct_encode_fields__, strict=True):
+    for field, name in _fields(one):
         left, right = getattr(one, field), getattr(other, field)
         if not _equal(left, right) and not (_is_absent(left, name, encoding) and _is_absent(right, name, encoding)):
             return False
@@ -57,8 +58,19 @@ def _is_absent(value: object, name: str, encoding: builtin.Encoding | None) -> b
     if encoding is None:
         return False  # the class of a custom resource: what it writes is stored
     if isinstance(value, Model):
-        return encoding.always.get(name) == {} and semantic_equal(value, type(value)())
+        return encoding.always.get(name) == {} and _is_empty(value)
     return isinstance(value, _ZEROS) and not value and name not in encoding.pointers
+
+
+def _is_empty(model: Model) -> bool:
+    encoding = _encoding(type(model).__module__, type(model).__name__)
+    values = ((getattr(model, field), name) for field, name in _fields(model))
+    return all(value in _NOTHING or _is_absent(value, name, encoding) for value, name in values)
+
+
+def _fields(model: Model) -> Iterator[tuple[str, str]]:
+    """The attributes of a model, each with its name in JSON."""
+    return zip(model.__struct_fields__, model.__struct_encode_fields__, strict=True)
 
 
 @cache
