@@ -81,13 +81,13 @@ class WorkQueue(Generic[T]):
         if not self._accepts:
             return
         loop = self._own_loop()
-        after = seconds(after, "after", infinite=True) if after else 0.0
+        after = seconds(after, "after", infinite=True, negative=True) if after else 0.0
         if rate_limited:
             # The rule of controller-runtime's AddWithOpts; `when` counts a failure, so it is called even if its result
             # is not used.
             limited = self._limiter.when(item)
-            after = min(after, limited) if after else limited
-        if after:
+            after = min(after, limited) if after > 0 else limited
+        if after > 0:
             self._observer.retried()
             self._schedule.add(item, priority or 0, loop.time(), after)
             self._set_timer(loop)
