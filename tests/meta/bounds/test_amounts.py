@@ -25,7 +25,7 @@ def test_zero_infinity_and_negative_durations_are_allowed_where_they_have_a_mean
         seconds(0, "period", zero=False)
     assert seconds(math.inf, "deadline", infinite=True) == math.inf
     assert seconds(-1, "grace", negative=True) == -1
-    with pytest.raises(pt.InvalidDefinition, match=r"grace=-inf: .*; negative: no limit"):
+    with pytest.raises(pt.InvalidDefinition, match=r"grace=-inf: must be seconds or a timedelta$"):
         seconds(-math.inf, "grace", negative=True)
 
 

@@ -22,8 +22,8 @@ def seconds(given: Seconds, name: str, *, zero: bool = True, infinite: bool = Fa
         least = -_INFINITE if negative else 0.0
         if least <= amount <= _INFINITE and (zero or amount) and (infinite or abs(amount) != _INFINITE):
             return amount
-    bounds = "; negative: no limit" if negative else ", 0 or more" if zero else ", more than 0"
-    endless = " (math.inf: no limit)" if infinite else ""
+    bounds = "" if negative else ", 0 or more" if zero else ", more than 0"
+    endless = ", or math.inf" if infinite else ""
     raise InvalidDefinition(f"{name}={given!r}: must be seconds or a timedelta{bounds}{endless}")
 
 
