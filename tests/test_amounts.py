@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 import pilotage as pt
@@ -34,6 +35,8 @@ SECONDS = {"SecondsField", "OptionalSecondsField", "WholeSecondsField"}
 PLAIN_NUMBERS = {
     "Backoff.factor": "a factor",
     "Backoff.jitter": "a share",
+    "BackoffOptions.factor": "a factor",
+    "BackoffOptions.jitter": "a share",
     "ControllerOptions.low_priority": "a priority",
     "DeviceServerOptions.directory_mode": "bits",
     "DeviceServerOptions.socket_mode": "bits",
@@ -79,7 +82,10 @@ def option_classes() -> dict[str, Any]:
         for module in modules()
         for name, found in vars(module).items()
         if inspect.isclass(found) and found.__module__ == module.__name__ and dataclasses.is_dataclass(found)
-        if (OPTIONS.fullmatch(name) or name in exported) and name not in PLAIN_NUMBERS
+        if OPTIONS.fullmatch(name)
+        or name in exported
+        or any(CHECK in each.metadata for each in dataclasses.fields(found))
+        if name not in PLAIN_NUMBERS
     }
 
 
@@ -128,6 +134,30 @@ def test_each_duration_and_count_of_the_options_is_checked_when_they_are_made(op
 def test_each_duration_of_the_options_may_be_a_timedelta_and_is_read_as_seconds(options: Any, field: Any) -> None:
     check = field.metadata[CHECK]
     assert check(timedelta(seconds=7), field.name) == 7
+
+
+STRUCTS = [
+    (found, field)
+    for module in modules()
+    for name, found in vars(module).items()
+    if inspect.isclass(found) and issubclass(found, msgspec.Struct) and found.__module__ == module.__name__
+    if OPTIONS.fullmatch(name) or name == "Enqueue"
+    for field, kind in found.__annotations__.items()
+    if "float" in str(kind) and f"{name}.{field}" not in PLAIN_NUMBERS
+]
+
+
+@pytest.mark.parametrize(("options", "field"), STRUCTS)
+def test_each_duration_of_a_struct_is_checked_and_may_be_a_timedelta(options: Any, field: str) -> None:
+    needed = {"request": pt.Request("a")} if options is pt.Enqueue else {}
+    assert getattr(options(**needed, **{field: timedelta(seconds=7)}), field) == 7
+    for bad in (math.nan, -1, True, "30"):
+        with pytest.raises(pt.InvalidDefinition, match=re.escape(f"{field}={bad!r}: must be seconds or a timedelta")):
+            options(**needed, **{field: bad})
+
+
+def test_the_structs_with_durations_are_found() -> None:
+    assert {options.__name__ for options, _ in STRUCTS} == {"BackoffOptions", "Enqueue", "Result"}
 
 
 def test_a_timedelta_in_the_options_of_a_manager_is_read_as_seconds() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 import msgspec
 
-from pilotage.meta.bounds.amounts import Seconds, seconds
+from pilotage.meta.bounds.amounts import Seconds, store_seconds
 from pilotage.meta.owners import HasMetadata
 from pilotage.meta.typevars import T_co, TypeVar
 
@@ -56,9 +56,7 @@ class Enqueue(msgspec.Struct, frozen=True, gc=False):
         def __init__(self, request: Request, after: Seconds = 0.0, priority: int | None = None) -> None: ...
 
     def __post_init__(self) -> None:
-        after = seconds(self.after, "after")
-        if after is not self.after:
-            msgspec.structs.force_setattr(self, "after", after)
+        store_seconds(self, "after")
 
 
 Q = TypeVar("Q", bound=Request, default=Any)

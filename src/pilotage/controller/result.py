@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pilotage.errors import PilotageError
-from pilotage.meta.bounds.amounts import Seconds, seconds
+from pilotage.meta.bounds.amounts import Seconds, store_seconds
 
 
 class Result(msgspec.Struct, frozen=True, gc=False):
@@ -36,9 +36,7 @@ class Result(msgspec.Struct, frozen=True, gc=False):
     def __post_init__(self) -> None:
         given: Seconds = self.requeue_after
         if given != 0.0 or isinstance(given, bool):
-            after = seconds(given, "requeue_after")
-            if after is not given:
-                msgspec.structs.force_setattr(self, "requeue_after", after)
+            store_seconds(self, "requeue_after")
 
     @property
     def is_zero(self) -> bool:

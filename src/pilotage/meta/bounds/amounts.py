@@ -6,6 +6,10 @@ from datetime import timedelta
 
 from pilotage.errors import InvalidDefinition
 
+TYPE_CHECKING = False  # a command that prints a table loads this, and no typing
+if TYPE_CHECKING:
+    from typing import Any
+
 Seconds = float | timedelta
 """A duration: a number of seconds or a timedelta, which a `Duration` is, too."""
 
@@ -44,6 +48,17 @@ def whole_seconds(given: Seconds, name: str, *, least: int = 0, most: int | None
 def optional_whole_seconds(given: Seconds | None, name: str) -> int | None:
     """The same for one that may be None."""
     return None if given is None else whole_seconds(given, name)
+
+
+def store_seconds(options: Any, *names: str) -> None:
+    """Check the durations of a frozen msgspec Struct, and store them as seconds. Called in its `__post_init__`."""
+    from msgspec.structs import force_setattr
+
+    for name in names:
+        given = getattr(options, name)
+        checked = seconds(given, name)
+        if checked is not given:
+            force_setattr(options, name, checked)
 
 
 def count(given: int, name: str, *, least: int = 0, most: int | None = None) -> int:
