@@ -37,6 +37,7 @@ PLAIN_NUMBERS = {
     "Backoff.jitter": "a share",
     "BackoffOptions.factor": "a factor",
     "BackoffOptions.jitter": "a share",
+    "Bandwidth.bytes_per_second": "a rate",
     "ControllerOptions.low_priority": "a priority",
     "DeviceServerOptions.directory_mode": "bits",
     "DeviceServerOptions.socket_mode": "bits",
