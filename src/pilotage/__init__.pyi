@@ -80,6 +80,11 @@ from pilotage.controller import or_ as or_
 from pilotage.controller import reconcile_id as reconcile_id
 from pilotage.controller import resource_version_changed as resource_version_changed
 from pilotage.controller import wait as wait
+from pilotage.controller.workloads.deletion import sort_for_deletion as sort_for_deletion
+from pilotage.controller.workloads.jobs import is_job_finished as is_job_finished
+from pilotage.controller.workloads.pods import is_pod_active as is_pod_active
+from pilotage.controller.workloads.pods import is_pod_available as is_pod_available
+from pilotage.controller.workloads.pods import is_pod_ready as is_pod_ready
 from pilotage.errors import AlreadyExists as AlreadyExists
 from pilotage.errors import ApiError as ApiError
 from pilotage.errors import BadRequest as BadRequest
@@ -215,6 +220,7 @@ from pilotage.meta.models import Model as Model
 from pilotage.meta.models import ObjectMeta as ObjectMeta
 from pilotage.meta.models import OwnerReference as OwnerReference
 from pilotage.meta.models import Resource as Resource
+from pilotage.meta.models import json_name as json_name
 from pilotage.meta.models import omit as omit
 from pilotage.meta.models import resource as resource
 from pilotage.meta.objectlist import ObjectList as ObjectList
@@ -239,6 +245,9 @@ from pilotage.meta.unstructured import PartialObjectMetadata as PartialObjectMet
 from pilotage.meta.unstructured import Unstructured as Unstructured
 from pilotage.meta.unstructured import metadata_only as metadata_only
 from pilotage.meta.validation import field as field
+from pilotage.meta.validation.names import dns_1035_label as dns_1035_label
+from pilotage.meta.validation.names import dns_1123_label as dns_1123_label
+from pilotage.meta.validation.names import dns_1123_subdomain as dns_1123_subdomain
 from pilotage.rest.request import PatchType as PatchType
 from pilotage.server.tenants import delete_tenant as delete_tenant
 from pilotage.server.tenants import tenants as tenants
@@ -246,6 +255,7 @@ from pilotage.telemetry.logs import configure_logging as configure_logging
 from pilotage.telemetry.logs import log_context as log_context
 from pilotage.telemetry.logs import logger as logger
 from pilotage.telemetry.tracing import configure_tracing as configure_tracing
+from pilotage.types.equality import semantic_equal as semantic_equal
 from pilotage.webhook.admission import AdmissionHandler as AdmissionHandler
 from pilotage.webhook.admission import AdmissionRequest as AdmissionRequest
 from pilotage.webhook.admission import AdmissionResponse as AdmissionResponse
@@ -280,6 +290,7 @@ from pilotage.workqueue import QueueShutDown as QueueShutDown
 from pilotage.workqueue import RateLimiter as RateLimiter
 from pilotage.workqueue import WithMaxWaitRateLimiter as WithMaxWaitRateLimiter
 from pilotage.workqueue import WorkQueue as WorkQueue
+from pilotage.workqueue import gather as gather
 
 __all__: list[str]
 __version__: str

@@ -370,7 +370,7 @@ async def test_an_unknown_option_of_a_write_is_refused_for_the_method_that_was_c
             await write(widget, dryrun=True)
     for write, options in (
         (client.patch, f"{shared}, name, namespace, subresource"),
-        (client.patch_status, shared),
+        (client.patch_status, f"{shared}, name, namespace"),
     ):
         with pytest.raises(
             TypeError, match=rf"^{write.__name__}\(\) has no option 'dryrun': its options are {options}$"

@@ -81,5 +81,5 @@ async def test_it_ends_with_its_caller() -> None:
 
 
 async def test_no_tries_at_all_are_a_mistake() -> None:
-    with pytest.raises(InvalidDefinition, match="at least one"):
+    with pytest.raises(InvalidDefinition, match="steps=0: must be a whole number, 1 or more"):
         await retry_on_conflict(Attempts(), Backoff(steps=0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import pilotage as pt
 from pilotage.client import merge_from, raw_patch, strategic_merge_from
 from pilotage.errors import (
     BadRequest,
@@ -111,6 +112,19 @@ async def test_merge_from_works_on_documents_and_on_the_status(environment: Envi
     widget.status = WidgetStatus(phase="Up")
     await environment.client.patch_status(widget, patch)
     assert widget.status == WidgetStatus(phase="Up")
+
+
+async def test_a_status_is_patched_without_the_object(environment: Environment) -> None:
+    await environment.install(WIDGETS)
+    await environment.client.create(widget_document(environment.namespace))
+    patched = await environment.client.patch_status(
+        Widget, {"status": {"phase": "Up"}, "spec": {"size": 7}}, name="one", namespace=environment.namespace
+    )
+    assert patched.status == WidgetStatus(phase="Up")
+    assert patched.spec.size != 7
+    again = pt.Request("one", environment.namespace)
+    patched = await environment.client.patch_status(Widget, {"status": {"phase": "Down"}}, name=again)
+    assert patched.status == WidgetStatus(phase="Down")
 
 
 async def test_a_strategic_patch_merges_lists_by_their_key(environment: Environment) -> None:

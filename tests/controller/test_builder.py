@@ -275,3 +275,23 @@ async def test_what_was_declared_can_be_read_without_a_start() -> None:
 def test_a_rate_limiter_that_is_none_is_rejected_where_it_is_given() -> None:
     with pytest.raises(InvalidDefinition, match=r"rate_limiter=.*: give an object with when, forget and num_requeues"):
         ControllerOptions(rate_limiter=lambda: 1.0)  # type: ignore[arg-type]
+
+
+async def test_a_source_without_a_handler_may_be_given_instead_of_a_kind() -> None:
+    manager, recorder = FakeManager(), Recorder()
+    builder = ControllerBuilder(manager).for_(Widget)
+    controller = builder.watches(Kind(manager.cache, Part), enqueue_request_for_object).complete(recorder)
+    async with running(controller):
+        await asyncio.sleep(1)
+        manager.cache.fakes[Part].tell(Event.create(part("p")))
+        await asyncio.sleep(1)
+        assert recorder.names() == ["p"]
+
+
+def test_a_source_with_a_handler_of_its_own_or_of_another_cache_is_a_raw_source() -> None:
+    manager = FakeManager()
+    own = Kind(manager.cache, Part, enqueue_request_for_object)
+    with pytest.raises(InvalidDefinition, match=r"has a handler of its own: use watches_raw_source\(source\)"):
+        ControllerBuilder(manager).watches(own, enqueue_request_for_object)
+    with pytest.raises(InvalidDefinition, match="reads another cache than those of the manager"):
+        ControllerBuilder(manager).watches(Kind(FakeManager().cache, Part), enqueue_request_for_object)

@@ -142,6 +142,34 @@ def in_namespace(namespace: str) -> pt.Predicate:
     return lambda event: event.object.metadata.namespace == namespace
 
 
+async def test_a_reconciler_in_a_thread_must_not_run_calls_on_a_loop_of_its_own(environment: Environment) -> None:
+    refused: list[str] = []
+
+    async with pt.Manager(environment.cluster()) as manager:
+
+        def reconcile(request: pt.Request) -> None:
+            for client in (manager.client, manager.client.live):
+                for _ in range(2):
+                    with pytest.raises(pt.InvalidDefinition) as caught:
+                        asyncio.run(client.get(ConfigMap, request.name, namespace=request.namespace))
+                    refused.append(str(caught.value))
+            found = pt.wait(manager.client.get(ConfigMap, request.name, namespace=request.namespace))
+            found.data["seen"] = "yes"
+            pt.wait(manager.client.update(found))
+
+        in_this = in_namespace(environment.namespace)
+        pt.ControllerBuilder(manager).for_(
+            ConfigMap,
+            predicates=[in_this, pt.on_object(lambda obj: obj.metadata.name == "a" and not obj.data)],
+        ).complete(reconcile)
+        live = manager.client.live
+        await live.create(ConfigMap(metadata=pt.ObjectMeta(name="a", namespace=environment.namespace)))
+        await manager.run_until_idle(WITHIN)
+        assert (await live.get(ConfigMap, "a", namespace=environment.namespace)).data == {"seen": "yes"}
+    assert len(refused) == 4
+    assert all("it calls pt.wait(client.get(…)), and not asyncio.run" in message for message in refused)
+
+
 @pytest.mark.covers("T67", "T81")
 async def test_of_two_replicas_one_leads_and_the_other_takes_over(environment: Environment) -> None:
     options = pt.ManagerOptions(

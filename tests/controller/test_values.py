@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pilotage.controller import Event, Request, Result, TerminalError
+from pilotage.controller import Enqueue, Event, Request, Result, TerminalError
 from pilotage.controller.result import is_terminal
 from pilotage.errors import DecodeError, InvalidDefinition
 from pilotage.meta.scalars.times import Duration
@@ -35,6 +35,14 @@ def test_a_request_may_say_more() -> None:
     assert hash(Sync("a", "b", "east")) == hash(Sync("a", "b", "east"))
 
 
+def test_the_namespaced_name_of_a_request_is_its_key_alone() -> None:
+    class Sync(Request, frozen=True):
+        cluster: str = ""
+
+    assert Sync("a", "b", "east").namespaced_name == Request("a", "b")
+    assert str(Request("a", "b").namespaced_name) == "b/a"
+
+
 @pytest.mark.covers("T167")
 def test_a_zero_result_requests_nothing() -> None:
     assert Result().is_zero
@@ -50,11 +58,17 @@ def test_a_delay_is_a_number_a_timedelta_or_a_duration(given: float | timedelta)
     assert result == Result(requeue_after=90)
 
 
+def test_the_delay_of_a_request_is_a_number_a_timedelta_or_a_duration() -> None:
+    assert Enqueue(Request("a"), after=timedelta(minutes=1)) == Enqueue(Request("a"), after=60)
+    with pytest.raises(InvalidDefinition, match="after='60'"):
+        Enqueue(Request("a"), after="60")  # type: ignore[arg-type]
+
+
 def test_no_delay_is_no_delay_in_every_form() -> None:
     assert Result(requeue_after=timedelta()).is_zero
 
 
-@pytest.mark.parametrize("seconds", [-1, math.nan, math.inf, "5", timedelta(seconds=-1)])
+@pytest.mark.parametrize("seconds", [-1, math.nan, math.inf, "5", True, False, timedelta(seconds=-1)])
 def test_a_delay_that_is_none_is_refused_where_it_is_made(seconds: Any) -> None:
     with pytest.raises(InvalidDefinition, match="requeue_after"):
         Result(requeue_after=seconds)

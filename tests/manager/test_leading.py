@@ -325,3 +325,10 @@ async def test_a_manager_runs_work_of_other_elections() -> None:
         ]
         await asyncio.gather(*running)
     assert journal == ["first leads at 0", "other leads at 1", "first stopped", "second leads at 20"]
+
+
+@pytest.mark.virtual_time
+async def test_on_an_embedded_server_the_lease_is_in_the_default_namespace_unless_another_is_given() -> None:
+    async with Manager(Cluster.embedded(), ManagerOptions(leader_election=True, leader_election_id="one")) as manager:
+        await manager.run_until_idle(60)
+        assert (await manager.cluster.client.get(Lease, "one", namespace="default")).spec is not None

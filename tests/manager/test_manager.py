@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any, cast
 
 import pytest
@@ -13,6 +14,7 @@ from pilotage.manager.errors import AlreadyStarted, ManagerStopped, NotIdle, Run
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.runs.beginning import Beginning
+from pilotage.meta.bounds.amounts import Seconds
 
 from .fakes import FakeCache, FakeCluster, FakeInformer, Recorded, elapsed, recorded_logs, turns
 
@@ -146,12 +148,13 @@ async def test_system_exit_in_a_runnable_ends_the_program_in_order() -> None:
 
 
 @pytest.mark.covers("T62")
-async def test_a_stop_waits_no_longer_than_the_grace() -> None:
+@pytest.mark.parametrize(("grace", "timeout"), [(5, 1), (timedelta(seconds=5), timedelta(seconds=1))])
+async def test_a_stop_waits_no_longer_than_the_grace(grace: Seconds, timeout: Seconds) -> None:
     cluster = FakeCluster()
-    async with Manager(cluster, ManagerOptions(graceful_shutdown_timeout=5)) as manager:
+    async with Manager(cluster, ManagerOptions(graceful_shutdown_timeout=grace)) as manager:
         manager.add(Recorded(cluster.journal, "stubborn", ending=100))
         with pytest.raises(ShutdownTimeout, match=r"5 s.*stubborn") as raised:
-            await manager.start(timeout=1)
+            await manager.start(timeout)
         assert raised.value.cut == ("leader-election: stubborn",)
     assert elapsed() == 1 + 5 + 1
 

@@ -12,6 +12,8 @@ from pilotage.meta.conditions import (
     set_status_condition,
 )
 from pilotage.meta.models import Condition
+from pilotage.types.batch.v1 import JobCondition
+from pilotage.types.core.v1 import PodCondition
 
 EARLY = datetime(2026, 1, 1, tzinfo=UTC)
 LATE = EARLY + timedelta(hours=1)
@@ -67,3 +69,20 @@ def test_conditions_are_found_asked_and_removed_by_type() -> None:
     assert remove_status_condition(conditions, "Ready")
     assert not remove_status_condition(conditions, "Ready")
     assert conditions == [other]
+
+
+def test_the_conditions_of_built_in_kinds_are_set_and_found() -> None:
+    conditions = [PodCondition(type="Ready", status="True", last_transition_time=EARLY, last_probe_time=EARLY)]
+    assert not set_status_condition(conditions, PodCondition(type="Ready", status="True"), clock=lambda: LATE)
+    assert set_status_condition(
+        conditions, PodCondition(type="Ready", status="False", reason="Down"), clock=lambda: LATE
+    )
+    assert conditions == [
+        PodCondition(type="Ready", status="False", reason="Down", last_transition_time=LATE, last_probe_time=EARLY)
+    ]
+    probed = PodCondition(type="Ready", status="False", reason="Down", last_probe_time=LATE)
+    assert set_status_condition(conditions, probed, clock=lambda: LATE)
+    jobs: list[JobCondition] = []
+    assert set_status_condition(jobs, JobCondition(type="Complete", status="True"), clock=lambda: EARLY)
+    assert is_status_condition_true(jobs, "Complete")
+    assert remove_status_condition(jobs, "Complete")

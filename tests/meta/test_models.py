@@ -4,11 +4,13 @@ import gc
 import sys
 from typing import Any
 
+import msgspec
 import pytest
 
 from pilotage.errors import InvalidDefinition
 from pilotage.meta import objects
-from pilotage.meta.models import Model, Resource, omit, resource
+from pilotage.meta.models import Model, Resource, json_name, omit, resource
+from pilotage.schema.generate.openapi import openapi
 from pilotage.types.core.v1 import ConfigMap
 
 
@@ -26,6 +28,31 @@ class Basket(Resource):
 def test_an_empty_set_or_tuple_is_not_written_unless_it_is_required() -> None:
     assert objects.document_of(Basket(spec=BasketSpec(required=set())))["spec"] == {"required": []}
     assert objects.document_of(Basket(spec=BasketSpec(required=set(), fruits={"fig"})))["spec"]["fruits"] == ["fig"]
+
+
+class Address(Model):
+    host_ip: str = json_name("hostIP")
+    external_ips: list[str] = json_name("externalIPs", default=[])
+    cluster_ip: str | None = json_name("clusterIP", default=None)
+    port_number: int = json_name("PORT", default=80)
+    note: str = omit("", name="NOTE")
+
+
+def test_a_field_may_have_another_name_in_json() -> None:
+    address = Address(host_ip="a")
+    assert msgspec.to_builtins(address) == {"hostIP": "a", "PORT": 80}
+    full = {"hostIP": "a", "externalIPs": ["b"], "clusterIP": "c", "PORT": 1, "NOTE": "d"}
+    read = msgspec.convert(full, Address)
+    assert (read.external_ips, read.cluster_ip, read.port_number, read.note) == (["b"], "c", 1, "d")
+    assert msgspec.to_builtins(read) == full
+    with pytest.raises(TypeError, match="Missing required argument 'host_ip'"):
+        Address()  # type: ignore[call-arg]
+
+
+def test_the_schema_has_the_other_name_of_a_field() -> None:
+    properties = openapi(Address)["properties"]
+    assert sorted(properties) == ["NOTE", "PORT", "clusterIP", "externalIPs", "hostIP"]
+    assert properties["PORT"]["default"] == 80
 
 
 def test_an_absent_set_reads_as_empty() -> None:

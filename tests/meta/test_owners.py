@@ -124,7 +124,8 @@ def test_what_cannot_be_an_owner_is_refused(owner: Widget, owned: Widget | Plane
 def test_a_cluster_scoped_owner_owns_anywhere() -> None:
     owned = widget()
     set_owner_reference(widget("cluster", namespace=""), owned)
-    assert has_owner_reference(widget("cluster", namespace=""), owned)
+    assert has_owner_reference(owned, widget("cluster", namespace=""))
+    assert has_owner_reference(owned.metadata.owner_references, widget("cluster", namespace=""))
 
 
 def test_owners_are_removed() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.errors import Compacted, StorageError
+from pilotage.errors import Compacted, InvalidDefinition
 from pilotage.storage import Delete, Put, Storage, open_served_storage, open_storage
 from pilotage.storage.history import EVENT_BYTES, History
 from pilotage.storage.interface import Operation
@@ -66,7 +66,7 @@ async def test_a_file_with_more_history_than_the_limit_is_compacted_at_opening(p
 
 
 def test_a_limit_below_one_byte_is_refused() -> None:
-    with pytest.raises(StorageError, match="max_history_bytes must be 1 or more, not 0"):
+    with pytest.raises(InvalidDefinition, match="max_history_bytes=0: must be a whole number, 1 or more"):
         MemoryStorage(max_history_bytes=0)
 
 

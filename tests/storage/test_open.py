@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+import pilotage as pt
 import pilotage.storage
 from pilotage.errors import StorageError
 from pilotage.storage import Put, open_served_storage, open_storage, url_without_password
 from pilotage.storage.memory import MemoryStorage
+from pilotage.storage.sqlite import SqliteStorage
+from pilotage.types.core.v1 import Namespace
 
 
 async def test_memory_storages_are_each_their_own() -> None:
@@ -88,3 +91,20 @@ async def test_the_error_for_a_url_of_no_storage_has_no_password(url: str) -> No
     with pytest.raises(StorageError) as caught:
         await open_storage(url)
     assert "s3cret" not in str(caught.value)
+
+
+async def test_a_sqlite_storage_is_made_from_its_path_alone(tmp_path: Path) -> None:
+    storage = SqliteStorage(f"{tmp_path}/a.db")
+    assert await storage.commit(Put("a", b"1"))
+    async with pt.Cluster.embedded(storage) as cluster:
+        assert await cluster.client.list(Namespace)
+    await storage.close()
+    again = await SqliteStorage.open(f"{tmp_path}/a.db")
+    assert await again.get("a") is not None
+    await again.close()
+
+
+def test_a_sqlite_storage_outside_of_an_event_loop_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=r'pass the URL "sqlite:.*a\.db" to Cluster\.embedded'):
+        SqliteStorage(f"{tmp_path}/a.db")
+    assert not list(tmp_path.iterdir())

@@ -138,3 +138,21 @@ def test_two_webhooks_of_one_name_are_refused() -> None:
         second.complete()
     WebhookBuilder(manager).for_(Book).with_validator(BookWebhook(), path="/third").named("third.test").complete()
     assert [each.name for each in manager.webhook_server.declarations][-1] == "validate.third.test"
+
+
+def test_each_handler_may_have_operations_of_its_own() -> None:
+    manager = Manager()
+    options = pt.RegistrationOptions(operations=["UPDATE"])
+    builder = WebhookBuilder(manager).for_(Book).with_defaulter(BookWebhook(), operations=["CREATE"])
+    builder.with_validator(BookWebhook()).with_options(options).complete()
+    mutating, validating = manager.webhook_server.declarations
+    assert isinstance(mutating, Declaration)
+    assert isinstance(validating, Declaration)
+    assert (mutating.rules[0].operations, validating.rules[0].operations) == (["CREATE"], ["UPDATE"])
+
+
+def test_operations_of_a_handler_are_checked() -> None:
+    with pytest.raises(pt.InvalidDefinition, match=r"operations='DELETE' must be a list"):
+        WebhookBuilder(Manager()).for_(Book).with_validator(BookWebhook(), operations="DELETE")
+    with pytest.raises(pt.InvalidDefinition, match="'Delete' must be one of CREATE, UPDATE, DELETE, CONNECT"):
+        WebhookBuilder(Manager()).for_(Book).with_validator(BookWebhook(), operations=["Delete"])

@@ -9,6 +9,7 @@ from collections import Counter
 
 import pytest
 
+from pilotage.errors import InvalidDefinition
 from pilotage.testing.loop import run
 from pilotage.workqueue import ItemExponentialFailureRateLimiter, QueueShutDown, WorkQueue
 from tests.seeds import seeds
@@ -146,8 +147,9 @@ async def test_a_delay_that_never_ends_disturbs_no_other_item() -> None:
     queue.add_after("never", math.inf)
     queue.add_after("later", 100_000)
     queue.add_after("now", -3)
-    queue.add_after("nonsense", math.nan)
-    assert await drain(queue) == ["now", "nonsense"]
+    with pytest.raises(InvalidDefinition, match="after=nan: must be seconds or a timedelta"):
+        queue.add_after("nonsense", math.nan)
+    assert await drain(queue) == ["now"]
     assert await taken(queue) == "later"
     assert now() == 100_000
     queue.shut_down()

@@ -12,6 +12,7 @@ from pilotage.cache.informer import Informer
 from pilotage.cache.lister import Lister
 from pilotage.cache.options import InformerOptions
 from pilotage.errors import InvalidDefinition
+from pilotage.meta.bounds.amounts import Seconds
 from pilotage.meta.forms import Kind, KindOf, O, gvk_of
 from pilotage.meta.selectors.selection import Fields, Labels, check_selection
 from pilotage.reflector.intake import Transform
@@ -37,7 +38,7 @@ class SharedInformerFactory:
     def __init__(
         self,
         cluster: HasListerWatchers,
-        resync: float = 0.0,
+        resync: Seconds = 0.0,
         *,
         namespace: str = "",
         labels: Labels = None,

@@ -15,6 +15,7 @@ from pilotage.cache.options import InformerOptions
 from pilotage.cache.replays import PORTION
 from pilotage.cache.store import Store
 from pilotage.errors import InvalidDefinition
+from pilotage.meta.bounds.amounts import Seconds, optional_seconds
 from pilotage.meta.forms import Kind, KindOf, O
 from pilotage.meta.typevars import T
 
@@ -26,7 +27,7 @@ class GroupRegistration:
         self,
         group: InformerGroup[Any],
         listener: Callable[[InformerEvent[Any]], None],
-        resync: float | None,
+        resync: Seconds | None,
         kind: Kind | None,
     ) -> None:
         self._group = group
@@ -133,22 +134,24 @@ class InformerGroup(Reads[T]):
 
     # Listening
 
-    def add_event_handler(self, handler: ResourceEventHandler[T], *, resync: float | None = None) -> GroupRegistration:
+    def add_event_handler(
+        self, handler: ResourceEventHandler[T], *, resync: Seconds | None = None
+    ) -> GroupRegistration:
         return self.subscribe(handler, resync=resync)
 
     @overload
     def subscribe(
-        self, listener: Callable[[InformerEvent[T]], None], *, resync: float | None = None
+        self, listener: Callable[[InformerEvent[T]], None], *, resync: Seconds | None = None
     ) -> GroupRegistration: ...
     @overload
     def subscribe(
-        self, listener: Callable[[InformerEvent[O]], None], *, resync: float | None = None, kind: KindOf[O]
+        self, listener: Callable[[InformerEvent[O]], None], *, resync: Seconds | None = None, kind: KindOf[O]
     ) -> GroupRegistration: ...
     def subscribe(
         self,
         listener: Callable[[InformerEvent[Any]], None],
         *,
-        resync: float | None = None,
+        resync: Seconds | None = None,
         kind: Kind | None = None,
     ) -> GroupRegistration:
         registration = GroupRegistration(self, listener, resync, kind)
@@ -194,8 +197,8 @@ class InformerGroup(Reads[T]):
         """The lowest resource version of all informers."""
         return min((one.resource_version for one in self.informers), key=lambda text: (len(text), text), default="")
 
-    async def wait_for_version(self, version: int, *, timeout: float | None = None) -> None:
-        async with asyncio.timeout(timeout):
+    async def wait_for_version(self, version: int, *, timeout: Seconds | None = None) -> None:
+        async with asyncio.timeout(optional_seconds(timeout, "timeout")):
             for one in self.informers:
                 await one.wait_for_version(version)
 
@@ -203,9 +206,15 @@ class InformerGroup(Reads[T]):
         return any(one.holds(uid, name=name, namespace=namespace, before=before) for one in self.informers)
 
     async def wait_for_release(
-        self, uid: str, *, name: str = "", namespace: str = "", before: int | None = None, timeout: float | None = None
+        self,
+        uid: str,
+        *,
+        name: str = "",
+        namespace: str = "",
+        before: int | None = None,
+        timeout: Seconds | None = None,
     ) -> None:
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout(optional_seconds(timeout, "timeout")):
             for one in self.informers:
                 await one.wait_for_release(uid, name=name, namespace=namespace, before=before)
 

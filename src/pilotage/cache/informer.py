@@ -20,6 +20,7 @@ from pilotage.cache.replays import PORTION, Replays
 from pilotage.cache.store import Store
 from pilotage.errors import DecodeError, InvalidDefinition, NotFound, PilotageError
 from pilotage.meta import objects
+from pilotage.meta.bounds.amounts import Seconds, optional_seconds, seconds
 from pilotage.meta.forms import Kind, KindOf, O, reader_of
 from pilotage.meta.mapping.mapper import not_served
 from pilotage.meta.scalars import times
@@ -118,7 +119,7 @@ class Informer(Reads[T]):
 
     # Listening
 
-    def add_event_handler(self, handler: ResourceEventHandler[T], *, resync: float | None = None) -> Registration:
+    def add_event_handler(self, handler: ResourceEventHandler[T], *, resync: Seconds | None = None) -> Registration:
         """Call the handler's functions for every change, first for every object in the store.
 
         Every `resync` seconds (None: as in the informer's options, 0: never) it gets an update for each object, with
@@ -128,17 +129,17 @@ class Informer(Reads[T]):
 
     @overload
     def subscribe(
-        self, listener: Callable[[InformerEvent[T]], None], *, resync: float | None = None
+        self, listener: Callable[[InformerEvent[T]], None], *, resync: Seconds | None = None
     ) -> Registration: ...
     @overload
     def subscribe(
-        self, listener: Callable[[InformerEvent[O]], None], *, resync: float | None = None, kind: KindOf[O]
+        self, listener: Callable[[InformerEvent[O]], None], *, resync: Seconds | None = None, kind: KindOf[O]
     ) -> Registration: ...
     def subscribe(
         self,
         listener: Callable[[InformerEvent[Any]], None],
         *,
-        resync: float | None = None,
+        resync: Seconds | None = None,
         kind: Kind | None = None,
     ) -> Registration:
         """Call a plain function with every InformerEvent, first with one for every object in the store.
@@ -151,14 +152,14 @@ class Informer(Reads[T]):
     def attach(
         self,
         listener: Callable[[InformerEvent[Any]], None],
-        resync: float | None,
+        resync: Seconds | None,
         kind: Kind | None,
         first: int | None = None,
     ) -> Registration:
         """As `subscribe`, with at most `first` objects of the store at once and the others later: for groups."""
         if self._state == "stopped":
             raise InvalidDefinition(f"the informer of {self.options.gvk} has stopped: it delivers no more events")
-        period = self.options.resync if resync is None else resync
+        period = self.options.resync if resync is None else seconds(resync, "resync")
         now = asyncio.get_running_loop().time() if period > 0 else 0.0
         read = None if kind is None else reader_of(kind, stored=True)
         registration = self._listeners.add(listener, period, now, read)
@@ -209,9 +210,9 @@ class Informer(Reads[T]):
         """How often the server was reset to a lower version: earlier versions cannot be waited for."""
         return self._progress.setbacks
 
-    async def wait_for_version(self, version: int, *, timeout: float | None = None) -> None:
+    async def wait_for_version(self, version: int, *, timeout: Seconds | None = None) -> None:
         """Wait until every change up to a version is stored; raises TimeoutError after `timeout` seconds."""
-        await self._progress.until(lambda: self._progress.number >= version, timeout)
+        await self._progress.until(lambda: self._progress.number >= version, optional_seconds(timeout, "timeout"))
 
     def holds(self, uid: str, *, name: str = "", namespace: str = "", before: int | None = None) -> bool:
         """Whether the object with this uid is stored; with `before`, in a version older than that.
@@ -224,10 +225,19 @@ class Informer(Reads[T]):
         return data is not None and _is_held(data, uid, before)
 
     async def wait_for_release(
-        self, uid: str, *, name: str = "", namespace: str = "", before: int | None = None, timeout: float | None = None
+        self,
+        uid: str,
+        *,
+        name: str = "",
+        namespace: str = "",
+        before: int | None = None,
+        timeout: Seconds | None = None,
     ) -> None:
         """Wait until `holds` is false for the same `name`, `namespace` and `before`; TimeoutError after `timeout`."""
-        await self._progress.until(lambda: not self.holds(uid, name=name, namespace=namespace, before=before), timeout)
+        await self._progress.until(
+            lambda: not self.holds(uid, name=name, namespace=namespace, before=before),
+            optional_seconds(timeout, "timeout"),
+        )
 
     @property
     def live(self) -> bool:

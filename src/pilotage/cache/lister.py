@@ -9,6 +9,7 @@ from pilotage.cache.errors import NamespaceRemoved, NotCached
 from pilotage.cache.index import Key
 from pilotage.cache.store import Store
 from pilotage.errors import BadRequest, DecodeError, NotFound, StatusDetails
+from pilotage.meta.bounds.amounts import count
 from pilotage.meta.forms import Kind, gvk_of, reader_of
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.objectlist import ObjectList
@@ -67,7 +68,7 @@ class Lister(Generic[T]):
         `labels` is a label selector. `fields` are names and values of indexes: `list(fields={"spec.nodeName": "a"})`
         needs an index of that name.
         """
-        return self._select(namespace, selector_of(labels), exact_terms(fields), limit)
+        return self._select(namespace, selector_of(labels), exact_terms(fields), count(limit, "limit"))
 
     def by_index(self, name: str, value: str, *, namespace: str = "") -> ObjectList[T]:
         """The objects that an index has under a value."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pilotage.meta.bounds.optionfields import OptionalSecondsField, SecondsField, check_fields, seconds_field
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.selectors.selection import Fields, Labels, field_text, selector_text
@@ -32,12 +33,15 @@ class InformerOptions:
     """The field selector, in the same forms; the server must support it for the kind. None: all objects."""
     transform: Transform | None = None
     """Runs once for each version of an object, before it is stored."""
-    resync: float = 0.0
+    resync: SecondsField = seconds_field(0.0)
     """Seconds between replays of the store to handlers without a period of their own; 0: never."""
     backoff: BackoffOptions | None = None
     """The waits between retries; None: what the lister-watcher asks for, else client-go's numbers."""
-    silence_seconds: float | None = None
+    silence_seconds: OptionalSecondsField = seconds_field(None)
     """How long a watch may be silent before it is opened again; None: what the lister-watcher promises."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def gvk(self) -> GroupVersionKind:

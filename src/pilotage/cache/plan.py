@@ -10,6 +10,7 @@ from typing import Any
 from pilotage.cache.informer import Informer
 from pilotage.cache.options import InformerOptions
 from pilotage.errors import InvalidDefinition
+from pilotage.meta.bounds.optionfields import OptionalSecondsField, SecondsField, check_fields, seconds_field
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.selectors.selection import Fields, Labels, field_text
@@ -30,8 +31,11 @@ class NamespaceConfig:
     """The field selector of the objects that are cached."""
     transform: Transform | None = None
     """Runs once for each version of an object, before it is stored."""
-    sync_period: float | None = None
+    sync_period: OptionalSecondsField = seconds_field(None)
     """Seconds between replays of the store to all handlers; 0: never."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 Namespaces = Mapping[str, NamespaceConfig] | Iterable[str] | None
@@ -53,8 +57,11 @@ class ByObject:
     """The field selector of the objects that are cached."""
     transform: Transform | None = None
     """Runs once for each version of an object, before it is stored."""
-    sync_period: float | None = None
+    sync_period: OptionalSecondsField = seconds_field(None)
     """Seconds between replays of the store to all handlers; 0: never."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +78,17 @@ class CacheOptions:
     """The field selector for kinds and namespaces that have none of their own."""
     default_transform: Transform | None = None
     """The transform for kinds and namespaces that have none of their own."""
-    sync_period: float = SYNC_PERIOD
+    sync_period: SecondsField = seconds_field(SYNC_PERIOD)
     """Seconds between replays of the store to all handlers, for each informer up to a tenth more or less; 0: never."""
     reader_fail_on_missing_informer: bool = False
     """Reading a kind without an informer raises NotCached, instead of creating one."""
     new_informer: Callable[[InformerOptions], Informer[Any] | None] | None = None
     """Creates the informer for given options; None: one that reads from the API server."""
-    silence_seconds: float | None = None
+    silence_seconds: OptionalSecondsField = seconds_field(None)
     """How long a watch may be silent before it is opened again; None: what the lister-watcher promises."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True)

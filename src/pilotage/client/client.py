@@ -12,6 +12,7 @@ from pilotage.client.reader import Reader
 from pilotage.client.session import Defaults, ServedKinds, Session
 from pilotage.client.transport.warnings import LoggedOnce, WarningHandler
 from pilotage.client.writer import Writer
+from pilotage.meta.bounds.amounts import Seconds, seconds
 from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.forms import Kind, Object
 from pilotage.meta.kinds import GroupVersionKind
@@ -37,7 +38,8 @@ class Client(Reader, Writer):
     Every ApiError that a call raises has the `group`, `kind`, `namespace` and `name` of the call's object. A kind
     that the server does not have raises NoMatch. Warnings of the server go to `warning_handler`, which logs each once
     unless it is given. A `rest_mapper` that is given is used as it is; without one, the server is asked.
-    `scheme` has the classes of kinds, and `user_agent` is the name of the program in the requests.
+    `scheme` has the classes of kinds, and `user_agent` is the name of the program in the requests. With a
+    `thread`, the id of one, a call in another thread raises InvalidDefinition.
     """
 
     def __init__(
@@ -49,11 +51,12 @@ class Client(Reader, Writer):
         user_agent: str = "pilotage",
         field_owner: str = "",
         warning_handler: WarningHandler | None = None,
+        thread: int | None = None,
     ) -> None:
         self.scheme = scheme if scheme is not None else Scheme()
         self._session = Session(
             transport,
-            ServedKinds(_mapper_of(transport) if rest_mapper is None else rest_mapper),
+            ServedKinds(_mapper_of(transport) if rest_mapper is None else rest_mapper, thread),
             Defaults(user_agent=user_agent, field_owner=field_owner),
             warning_handler if warning_handler is not None else LoggedOnce(),
             Recent(_MOST_FUTILE),
@@ -88,7 +91,7 @@ class Client(Reader, Writer):
         return subresource in (await self.rest_mapping(gvk)).subresources
 
     async def lister_watcher(
-        self, kind: Kind, *, namespace: str = "", silence_seconds: float = SILENCE_SECONDS
+        self, kind: Kind, *, namespace: str = "", silence_seconds: Seconds = SILENCE_SECONDS
     ) -> RestListerWatcher:
         """The lister-watcher of a kind, for an informer or a reflector.
 
@@ -102,7 +105,7 @@ class Client(Reader, Writer):
             target.resource,
             namespace if target.namespaced else "",
             target.form,
-            silence_seconds,
+            seconds(silence_seconds, "silence_seconds"),
             user_agent=self._session.defaults.user_agent,
             gvk=target.gvk,
         )

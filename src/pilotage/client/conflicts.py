@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
-from pilotage.errors import AlreadyExists, ApiError, Conflict, InvalidDefinition
+from pilotage.errors import AlreadyExists, ApiError, Conflict
 from pilotage.meta.bounds.backoff import backoff, spread
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, count_field, seconds_field
 
 T = TypeVar("T")
 
@@ -18,14 +19,17 @@ T = TypeVar("T")
 class Backoff:
     """How often something is tried, and how long is waited between two tries, in seconds."""
 
-    steps: int = 5
+    steps: int = count_field(5, least=1)
     """How many times it is tried in all."""
-    delay: float = 0.01
+    delay: SecondsField = seconds_field(0.01)
     """The first wait, in seconds."""
     factor: float = 1.0
     """Each wait is longer than the one before by this factor."""
     jitter: float = 0.1
     """A wait is longer by a random part of this share of it."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def pause(self, attempt: int, random: Random) -> float:
         """The wait after the try number `attempt`, counted from 0."""
@@ -50,8 +54,6 @@ async def retry_on_conflict(
     found. `random` spreads the waits.
     """
     backoff, random = backoff or Backoff(), random or Random()  # noqa: S311 - spreads waits, hides nothing
-    if backoff.steps < 1:
-        raise InvalidDefinition(f"retry_on_conflict needs at least one step, not {backoff.steps}")
     retried: tuple[type[ApiError], ...] = (Conflict, *also)
     for number in range(backoff.steps - 1):
         try:

@@ -10,6 +10,7 @@ from pilotage.client.session import Session, add_target
 from pilotage.client.watching import WatchedEvent, watched
 from pilotage.errors import NotFound
 from pilotage.errors.keywords import refuse_positional
+from pilotage.meta.bounds.amounts import Seconds, count, optional_whole_seconds
 from pilotage.meta.forms import Kind, KindOf, O, ObjectKey, key_of
 from pilotage.meta.objectlist import ObjectList
 from pilotage.meta.selectors.selection import Fields, Labels, field_text, selector_text
@@ -76,7 +77,7 @@ class Reader:
         options = ListOptions(
             label_selector=selector_text(labels),
             field_selector=field_text(fields),
-            limit=limit,
+            limit=count(limit, "limit"),
             continue_token=continue_token,
             resource_version=resource_version,
             resource_version_match=resource_version_match,
@@ -103,7 +104,7 @@ class Reader:
         fields: Fields = None,
         resource_version: str = "",
         allow_bookmarks: bool = False,
-        timeout_seconds: int | None = None,
+        timeout_seconds: Seconds | None = None,
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchedEvent[O]]]:
         """Changes after `resource_version` (a list's), for the length of the block.
 
@@ -118,7 +119,7 @@ class Reader:
             field_selector=field_text(fields),
             resource_version=resource_version,
             allow_watch_bookmarks=allow_bookmarks,
-            timeout_seconds=timeout_seconds,
+            timeout_seconds=optional_whole_seconds(timeout_seconds, "timeout_seconds"),
         )
         return self._watch(kind, namespace, options)
 

@@ -7,6 +7,7 @@ from random import Random
 
 from pilotage.errors import ConnectionLost
 from pilotage.meta.bounds.backoff import backoff, spread
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, count_field, seconds_field
 
 _SAFE = ("GET", "HEAD")
 
@@ -19,18 +20,21 @@ class Retries:
     try. A write is sent again only after answers that mean that nothing was done (429 and 503).
     """
 
-    tries: int = 10
+    tries: int = count_field(10)
     """How often a request is sent again after an answer with Retry-After."""
-    total: float = 60.0
+    total: SecondsField = seconds_field(60.0)
     """A retry that would come later than this after the first try is not made: the error is raised."""
-    lost: int = 3
+    lost: int = count_field(3)
     """How often a read is sent again after its connection was lost."""
-    first: float = 0.1
+    first: SecondsField = seconds_field(0.1)
     """The wait before a read is sent again after its connection was lost; it doubles each time."""
-    longest: float = 30.0
+    longest: SecondsField = seconds_field(30.0)
     """The longest wait, unless the server asks for more."""
     jitter: float = 0.2
     """A wait is longer by a random part of this share of it."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def after_answer(self, method: str, code: int, retry_after: int, attempt: int, random: Random) -> float | None:
         """How long to wait after an answer before trying again, for the time number `attempt` (from 0); None: never."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from _thread import get_ident  # a program without threads does not load `threading`
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from functools import cached_property
@@ -16,6 +17,7 @@ from pilotage.errors import (
     BadRequest,
     InternalError,
     Invalid,
+    InvalidDefinition,
     NoMatch,
     NotFound,
     PilotageError,
@@ -55,16 +57,27 @@ class Defaults(Value, frozen=True):
     """The name of the program in the requests."""
 
 
+_WRONG_THREAD = (
+    "the client was called in another thread than that of its cluster, which has the event loop. A reconciler that "
+    "is not async runs in a worker thread: it calls pt.wait(client.get(…)), and not asyncio.run(client.get(…)). Other "
+    "threads use asyncio.run_coroutine_threadsafe, and webhook handlers that use the client are async"
+)
+
+
 class ServedKinds:
     """Where kinds are served, remembered as long as the REST mapper knows the same."""
 
-    def __init__(self, mapper: RESTMapper) -> None:
+    def __init__(self, mapper: RESTMapper, thread: int | None = None) -> None:
+        """`thread` is the one in which all calls must be made; None: it is not checked."""
         self.mapper = mapper
+        self._thread = thread
         self._mappings = mapper.mappings
         self._targets: dict[Kind, KindTarget[Any]] = {}
 
     def known(self, kind: Kind) -> KindTarget[Any] | None:
-        """Where a kind is served, if that is known already."""
+        """Where a kind is served, if that is known already. Every call begins here."""
+        if self._thread != get_ident() and self._thread is not None:  # much cheaper than to ask for the event loop
+            raise InvalidDefinition(_WRONG_THREAD)
         if self._mappings is not self.mapper.mappings:
             self._mappings = self.mapper.mappings
             self._targets.clear()

@@ -12,6 +12,7 @@ from pilotage.client.targets import replace_content
 from pilotage.errors import BadRequest, NotFound
 from pilotage.errors.keywords import check_keywords, refuse_positional
 from pilotage.meta import objects
+from pilotage.meta.bounds.amounts import Seconds, optional_whole_seconds
 from pilotage.meta.forms import Kind, KindOf, O, Object, ObjectKey, key_of
 from pilotage.meta.mapping.scheme import Scheme
 from pilotage.meta.models import Resource
@@ -135,10 +136,33 @@ class Writer:
         read: Object = place.target.read(await self._whole(place, subresource, body))
         return read
 
-    async def patch_status(self, obj: P, patch: AnyPatch, **options: Unpack[WriteArguments]) -> P:
-        """Change a part of the status: `patch_status(database, {"status": {"phase": "Running"}})`."""
+    @overload
+    async def patch_status(self, obj: P, patch: AnyPatch, **options: Unpack[WriteArguments]) -> P: ...
+    @overload
+    async def patch_status(
+        self,
+        obj: KindOf[O],
+        patch: AnyPatch,
+        *,
+        name: str | ObjectKey,
+        namespace: str = "",
+        **options: Unpack[WriteArguments],
+    ) -> O: ...
+    async def patch_status(
+        self,
+        obj: Any,
+        patch: AnyPatch,
+        *,
+        name: str | ObjectKey = "",
+        namespace: str = "",
+        **options: Unpack[WriteArguments],
+    ) -> Any:
+        """Change a part of the status: `patch_status(database, {"status": {"phase": "Running"}})`.
+
+        Instead of the object, pass its kind and `name` (or a request as the `name`), with its `namespace`.
+        """
         check_keywords(self.patch_status, options, _OPTIONS)
-        return await self.patch(obj, patch, subresource="status", **options)
+        return await self.patch(obj, patch, name=name, namespace=namespace, subresource="status", **options)
 
     async def apply(
         self, obj: W, *, field_owner: str = "", force: bool = False, subresource: str = "", dry_run: bool = False
@@ -160,7 +184,7 @@ class Writer:
         namespace: str = "",
         dry_run: bool = False,
         propagation_policy: str = "",
-        grace_period_seconds: int | None = None,
+        grace_period_seconds: Seconds | None = None,
         uid: str = "",
         resource_version: str = "",
     ) -> None:
@@ -178,7 +202,7 @@ class Writer:
             place = await self._session.place(obj, *key_of(name, namespace))
         options = DeleteOptions(
             dry_run=dry_run or self._session.defaults.dry_run,
-            grace_period_seconds=grace_period_seconds,
+            grace_period_seconds=optional_whole_seconds(grace_period_seconds, "grace_period_seconds"),
             propagation_policy=propagation_policy,
             uid=uid or None,
             resource_version=resource_version or None,
@@ -195,7 +219,7 @@ class Writer:
         fields: Fields = None,
         dry_run: bool = False,
         propagation_policy: str = "",
-        grace_period_seconds: int | None = None,
+        grace_period_seconds: Seconds | None = None,
     ) -> None:
         """Delete all objects of a kind that are selected, in one namespace. Not atomic: each is deleted by itself.
 
@@ -211,7 +235,7 @@ class Writer:
             options=ListOptions(label_selector=selector_text(labels), field_selector=field_text(fields)),
             delete=DeleteOptions(
                 dry_run=dry_run or self._session.defaults.dry_run,
-                grace_period_seconds=grace_period_seconds,
+                grace_period_seconds=optional_whole_seconds(grace_period_seconds, "grace_period_seconds"),
                 propagation_policy=propagation_policy,
             ),
         )

@@ -13,6 +13,7 @@ from pilotage.client.session import CallTarget, add_target
 from pilotage.cluster.readbarrier import ReadBarrier
 from pilotage.cluster.writes import WriteTracker
 from pilotage.errors import ApiError
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, seconds_field
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.objectlist import ObjectList
 from pilotage.rest import ListOptions
@@ -24,10 +25,13 @@ class CachedClientOptions:
 
     read_your_writes: bool = True
     """Whether a read waits until the cache shows what this program has written."""
-    stale_after: float = 3.0
+    stale_after: SecondsField = seconds_field(3.0)
     """How long it waits, in seconds, before it raises StaleCache."""
     disable_for: Collection[Kind] = ()
     """Kinds that are read live."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 class CachedClient(Client):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
@@ -54,6 +55,7 @@ class Cluster:
         self._server = server
         self._exits = AsyncExitStack()
         self._client: Client | None = None
+        self._thread: int | None = None
         self._transport: TrackedTransport | None = None
         self._plain: Client | None = None  # of informers, which report themselves what they are refused
         self._aggregations: dict[str, Aggregation] = {}
@@ -297,7 +299,13 @@ class Cluster:
         return CachedClient(client, cache, self.writes, options)
 
     def _client_of(self, transport: Transport) -> Client:
-        return Client(transport, scheme=self.scheme, rest_mapper=self.rest_mapper, user_agent=self.user_agent)
+        return Client(
+            transport,
+            scheme=self.scheme,
+            rest_mapper=self.rest_mapper,
+            user_agent=self.user_agent,
+            thread=self._thread,
+        )
 
     def separate_client(self) -> tuple[Client, Transport] | None:
         """A client for another event loop, on a connection of its own, and its transport, which the caller closes on
@@ -318,6 +326,7 @@ class Cluster:
     async def __aenter__(self) -> Cluster:
         if self._client is not None:
             raise InvalidDefinition("the cluster is open already")
+        self._thread = threading.get_ident()
         async with AsyncExitStack() as exits:
             opened = await self._server.open(exits)
             for wrapper in self._wrappers:

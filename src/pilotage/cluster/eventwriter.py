@@ -16,6 +16,7 @@ import msgspec
 from pilotage.cluster.correlation import Correlator, EventNames, EventRecord, Occurrence
 from pilotage.cluster.series import FINISH_SECONDS, EventSeries, SeriesRecord
 from pilotage.errors import AlreadyExists, ApiError, ConnectionLost, NotFound, PilotageError
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, count_field, seconds_field
 from pilotage.rest import APIRequest, PatchType, Transport, Verb
 from pilotage.rest.refusal import MissingPermission, refused
 from pilotage.tasks import cancel_all, is_set_within, loop_is_ending
@@ -29,14 +30,17 @@ AnyRecord = EventRecord | SeriesRecord
 class EventOptions:
     """How events are written. Times are in seconds."""
 
-    waiting: int = 1000
+    waiting: int = count_field(1000)
     """Events that may wait to be written; further ones are dropped."""
-    tries: int = 12
+    tries: int = count_field(12)
     """Attempts to write an event before it is dropped."""
-    pause: float = 10.0
+    pause: SecondsField = seconds_field(10.0)
     """The pause between attempts while the server cannot be reached; the first one is random, up to this."""
-    flush: float = 2.0
+    flush: SecondsField = seconds_field(2.0)
     """How long the end of the block waits for events that are not written yet."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 class EventWriter:

@@ -105,7 +105,7 @@ class ControllerBuilder(Generic[Q_co]):
 
     def watches(
         self,
-        kind: KindOf[O],
+        kind: KindOf[O] | Kind,
         handler: Handler[O],
         *,
         predicates: Sequence[Predicate[O]] = (),
@@ -115,14 +115,33 @@ class ControllerBuilder(Generic[Q_co]):
         """Another kind; the handler maps its events to requests. `cluster` is one of `manager.add_cluster`.
 
         With `only_metadata` events have only the metadata. A handler that reads the object is passed to
-        `watches_metadata`, and takes a `PartialObjectMetadata`.
+        `watches_metadata`, and takes a `PartialObjectMetadata`. A source without a handler may be given instead of the
+        kind: `watches(Kind(manager.cache, Secret), handler)`.
         """
+        cluster = self._cluster_of(kind) if isinstance(kind, Kind) else cluster
+        watched: KindOf[Any] = kind.kind if isinstance(kind, Kind) else kind
         if not callable(handler):
             raise InvalidDefinition(
-                f"watches({kind_name(kind)}, …) needs a handler: a function from an Event to requests, such as "
+                f"watches({kind_name(watched)}, …) needs a handler: a function from an Event to requests, such as "
                 "enqueue_requests_from(…)"
             )
-        return self._watch("watches", kind, lambda: handler, predicates, only_metadata, cluster)
+        return self._watch("watches", watched, lambda: handler, predicates, only_metadata, cluster)
+
+    def _cluster_of(self, source: Kind) -> MemberCluster | None:
+        """The cluster whose cache a source reads; None: that of the manager."""
+        manager = self._manager
+        if source.has_handler:
+            raise InvalidDefinition(
+                f"the source of {kind_name(source.kind)} has a handler of its own: use "
+                f"watches_raw_source(source), or watches({kind_name(source.kind)}, handler)"
+            )
+        found = next((member for member in manager.clusters if member.cache is source.cache), None)
+        if found is None and source.cache is not manager.cache:
+            raise InvalidDefinition(
+                f"the source of {kind_name(source.kind)} reads another cache than those of the manager: use "
+                "watches_raw_source(…)"
+            )
+        return found
 
     def watches_metadata(
         self,

@@ -27,6 +27,7 @@ from pilotage.manager.runs.beginning import Beginning
 from pilotage.manager.runs.idleness import Repeated
 from pilotage.manager.shutdown import UNWIND_SECONDS
 from pilotage.manager.work import RECONCILE, ActiveWork, WorkTracker
+from pilotage.meta.bounds.amounts import Seconds, optional_seconds
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.tasks import TaskCancelled, is_set_within
 from pilotage.workqueue import WorkQueue
@@ -165,13 +166,14 @@ class Controller:
         running = self.queue.in_progress().items()
         return [ActiveWork(RECONCILE, f"{self.name} {request}", seconds) for request, seconds in running]
 
-    async def stop(self, timeout: float | None = None) -> bool:
+    async def stop(self, timeout: Seconds | None = None) -> bool:
         """Stop this controller alone: accept no more requests, and wait for the running reconciles.
 
         After `timeout` seconds (None: no limit) they are cancelled. Returns whether all of them ended by themselves.
         A stopped controller cannot be started again; one that has not started yet will never reconcile. A call from
         a reconcile of this controller does not wait for that reconcile: it returns at once, with False.
         """
+        timeout = optional_seconds(timeout, "timeout")
         self._log.info("Stopping Controller", active=[str(work) for work in self.active_work()])
         self._stop_asked = True
         self.stop_accepting()

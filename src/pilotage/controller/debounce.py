@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pilotage.controller.request import Request
 from pilotage.errors import InvalidDefinition
+from pilotage.meta.bounds.optionfields import check_fields, seconds_field
 from pilotage.workqueue import WorkQueue
+
+if TYPE_CHECKING:
+    from pilotage.meta.bounds.amounts import Seconds
 
 _LONGEST = 10
 """How many times `quiet` a request waits at most, unless `maximum` is given."""
@@ -15,22 +20,26 @@ _LONGEST = 10
 
 @dataclass(frozen=True, slots=True)
 class Debounce:
-    """How long requests of events wait before they are queued, in seconds.
+    """How long requests of events wait before they are queued. Both are seconds or timedeltas.
 
     A request is queued `quiet` seconds after its last event, but at the latest `maximum` seconds (by default ten times
     `quiet`) after its first, so that a constant stream of events is still reconciled.
     """
 
-    quiet: float
+    quiet: float = seconds_field(zero=False)
     """How long no further event must come."""
-    maximum: float | None = None
+    maximum: float | None = seconds_field(None)
     """How long a request waits at most; None: ten times `quiet`."""
 
+    if TYPE_CHECKING:  # a field without a default cannot have two types
+
+        def __init__(self, quiet: Seconds, maximum: Seconds | None = None) -> None: ...
+
     def __post_init__(self) -> None:
-        if not self.quiet > 0 or not self.longest >= self.quiet:
+        check_fields(self)
+        if self.longest < self.quiet:
             raise InvalidDefinition(
-                f"Debounce(quiet={self.quiet!r}, maximum={self.maximum!r}): quiet must be more than 0 seconds, and "
-                "maximum must not be less than quiet"
+                f"Debounce(quiet={self.quiet!r}, maximum={self.maximum!r}): maximum must not be less than quiet"
             )
 
     @property

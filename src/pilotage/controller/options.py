@@ -11,6 +11,7 @@ from pilotage.controller.pipeline import LOW_PRIORITY
 from pilotage.controller.request import Request
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.options import ControllerDefaults
+from pilotage.meta.bounds.optionfields import OptionalSecondsField, check_fields, count_field, seconds_field
 from pilotage.meta.kinds import GroupKind
 from pilotage.workqueue import RateLimiter, WorkQueue
 
@@ -19,12 +20,12 @@ NewQueue = Callable[[str, RateLimiter[Any] | None], WorkQueue[Request]]
 
 @dataclass(frozen=True, slots=True)
 class ControllerOptions:
-    """Options of a Controller; None: the manager's option, then the default. Times are in seconds."""
+    """Options of a Controller; None: the manager's option, then the default. Durations are seconds or timedeltas."""
 
-    max_concurrent_reconciles: int | None = None
+    max_concurrent_reconciles: int | None = count_field(None, least=1)
     """How many requests are reconciled at a time; 1 by default. Never two for the same object."""
 
-    cache_sync_timeout: float | None = None
+    cache_sync_timeout: OptionalSecondsField = seconds_field(None)
     """How long the sources may take to start and to sync; 120 s."""
 
     recover_panic: bool | None = None
@@ -37,7 +38,7 @@ class ControllerOptions:
     enable_warmup: bool | None = None
     """Whether its sources start before the election is won, so that the queue is filled by then."""
 
-    reconciliation_timeout: float | None = None
+    reconciliation_timeout: OptionalSecondsField = seconds_field(None)
     """How long one reconcile may take; no limit by default."""
 
     rate_limiter: RateLimiter[Request] | None = None
@@ -58,14 +59,7 @@ class ControllerOptions:
     builder; objects of the initial list, replays, retries and raw sources do not wait."""
 
     def __post_init__(self) -> None:
-        if self.max_concurrent_reconciles is not None and self.max_concurrent_reconciles < 1:
-            raise InvalidDefinition(
-                f"max_concurrent_reconciles={self.max_concurrent_reconciles}: a controller needs at least 1 worker"
-            )
-        for name in ("cache_sync_timeout", "reconciliation_timeout"):
-            seconds = getattr(self, name)
-            if seconds is not None and not seconds >= 0:
-                raise InvalidDefinition(f"{name}={seconds!r}: give seconds, 0 or more")
+        check_fields(self)
         if self.rate_limiter is not None and not isinstance(self.rate_limiter, RateLimiter):
             raise InvalidDefinition(
                 f"rate_limiter={self.rate_limiter!r}: give an object with when, forget and num_requeues, such as "

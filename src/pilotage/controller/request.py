@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 import msgspec
 
+from pilotage.meta.bounds.amounts import Seconds, store_seconds
 from pilotage.meta.owners import HasMetadata
 from pilotage.meta.typevars import T_co, TypeVar
 
@@ -31,6 +32,11 @@ class Request(msgspec.Struct, Generic[T_co], frozen=True, gc=False):
         """The request for an object."""
         return Request(obj.metadata.name, obj.metadata.namespace)
 
+    @property
+    def namespaced_name(self) -> Request[T_co]:
+        """The name and the namespace alone, without the other fields that a request of your own has."""
+        return Request(self.name, self.namespace)
+
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
@@ -41,9 +47,16 @@ class Enqueue(msgspec.Struct, frozen=True, gc=False):
     request: Request
     """What to reconcile."""
     after: float = 0.0
-    """Seconds until it is put on the queue; it is not debounced."""
+    """How long until it is put on the queue: seconds, or a timedelta. It is not debounced."""
     priority: int | None = None
     """Requests with a higher one are first; None: that of the event, 0 or the low priority of unchanged objects."""
+
+    if TYPE_CHECKING:  # accepts more types than it stores
+
+        def __init__(self, request: Request, after: Seconds = 0.0, priority: int | None = None) -> None: ...
+
+    def __post_init__(self) -> None:
+        store_seconds(self, "after")
 
 
 Q = TypeVar("Q", bound=Request, default=Any)

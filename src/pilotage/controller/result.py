@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from pilotage.errors import InvalidDefinition, PilotageError
+from pilotage.errors import PilotageError
+from pilotage.meta.bounds.amounts import Seconds, store_seconds
 
 
 class Result(msgspec.Struct, frozen=True, gc=False):
@@ -31,18 +30,13 @@ class Result(msgspec.Struct, frozen=True, gc=False):
     if TYPE_CHECKING:  # accepts more types than it stores
 
         def __init__(
-            self, requeue: bool = False, requeue_after: float | timedelta = 0.0, priority: int | None = None
+            self, requeue: bool = False, requeue_after: Seconds = 0.0, priority: int | None = None
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        given: object = self.requeue_after
-        after = given.total_seconds() if isinstance(given, timedelta) else given
-        if after and not (isinstance(after, int | float) and 0 < after < math.inf):
-            raise InvalidDefinition(
-                f"requeue_after={given!r} is not valid: use seconds, a timedelta or a Duration, 0 or more"
-            )
-        if after is not given:
-            msgspec.structs.force_setattr(self, "requeue_after", after)
+        given: Seconds = self.requeue_after
+        if given != 0.0 or isinstance(given, bool):
+            store_seconds(self, "requeue_after")
 
     @property
     def is_zero(self) -> bool:

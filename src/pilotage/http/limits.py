@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pilotage.meta.bounds.optionfields import (
+    OptionalSecondsField,
+    SecondsField,
+    check_fields,
+    count_field,
+    seconds_field,
+)
+
 KIBIBYTE = 1024
 MEBIBYTE = 1024 * KIBIBYTE
 
@@ -12,102 +20,108 @@ MEBIBYTE = 1024 * KIBIBYTE
 class HTTPLimits:
     """Limits of a server and of a client. Sizes are bytes, times are seconds."""
 
-    header_bytes: int = 64 * KIBIBYTE
+    header_bytes: int = count_field(64 * KIBIBYTE)
     """The head of a message. Larger requests get 431. (kube-apiserver allows 1 MiB.)"""
 
-    header_count: int = 128
+    header_count: int = count_field(128)
     """Header lines of a message: many short ones cost more than a long one."""
 
-    target_bytes: int = 16 * KIBIBYTE
+    target_bytes: int = count_field(16 * KIBIBYTE)
     """The request target (path and query). Longer ones get 414."""
 
-    body_bytes: int = 3 * MEBIBYTE
+    body_bytes: int = count_field(3 * MEBIBYTE)
     """The body of a request; kube-apiserver's limit. Checked before reading if declared, else while reading."""
 
-    body_budget_bytes: int = 32 * MEBIBYTE
+    body_budget_bytes: int = count_field(32 * MEBIBYTE)
     """Server: bodies being read or handled on all connections. Above it a request gets 503 and Retry-After."""
 
-    small_body_bytes: int = 64 * KIBIBYTE
+    small_body_bytes: int = count_field(64 * KIBIBYTE)
     """Server: a body up to this size is accepted even above the budget, so that large or slow requests do not block
     ordinary ones."""
 
-    pipelined_bytes: int = 64 * KIBIBYTE
+    pipelined_bytes: int = count_field(64 * KIBIBYTE)
     """Server: bytes that a client may send while its request is being handled; above it the socket is not read."""
 
-    connections: int = 4096
+    connections: int = count_field(4096)
     """Server: open connections. At the limit a new client waits until one ends; for it the longest idle connection is
     closed. At most three quarters of the process's file descriptors are used."""
 
-    unauthenticated: int = 256
+    unauthenticated: int = count_field(256)
     """Server: connections that have not authenticated yet, including TLS handshakes. At the limit the oldest is closed,
     so that a flood of them neither fills the memory nor blocks new clients. At most a quarter of the process's file
     descriptors are used for them."""
 
-    unauthenticated_body_bytes: int = 4 * MEBIBYTE
+    unauthenticated_body_bytes: int = count_field(4 * MEBIBYTE)
     """Server: bodies being read on all such connections. Above it a request gets 401: a client authenticates in the
     head, before its body counts."""
 
-    handshake_seconds: float = 10.0
+    handshake_seconds: SecondsField = seconds_field(10.0)
     """A TLS handshake, on both sides."""
 
-    header_seconds: float = 10.0
+    header_seconds: SecondsField = seconds_field(10.0)
     """Server: from the first byte of a request (or from the accept) to the end of its head."""
 
-    body_seconds: float = 30.0
+    body_seconds: SecondsField = seconds_field(30.0)
     """Server: from the head to the end of the body."""
 
-    idle_seconds: float = 75.0
+    idle_seconds: SecondsField = seconds_field(75.0)
     """Server: how long a connection may wait for its next request. The client's pool closes earlier, on purpose."""
 
-    write_buffer_bytes: int = 64 * KIBIBYTE
+    write_buffer_bytes: int = count_field(64 * KIBIBYTE)
     """Bytes of a response that wait for a slow peer before the producer is paused."""
 
-    write_stall_seconds: float = 10.0
+    write_stall_seconds: SecondsField = seconds_field(10.0)
     """Server: in each such period a client must read `write_buffer_bytes` (or everything that waits for it), else its
     connection is closed. So a watcher that does not read costs little and not for long."""
 
-    linger_seconds: float = 1.0
+    linger_seconds: SecondsField = seconds_field(1.0)
     """Server: how long a refused connection is still read and the bytes discarded, so that the error arrives."""
 
-    grace_seconds: float = 10.0
+    grace_seconds: SecondsField = seconds_field(10.0)
     """Server: how long running requests may take to finish when the server closes."""
 
-    read_buffer_bytes: int = 256 * KIBIBYTE
+    read_buffer_bytes: int = count_field(256 * KIBIBYTE)
     """Client: bytes of a stream that wait for a slow consumer before reading is paused."""
 
-    response_bytes: int = 256 * MEBIBYTE
+    response_bytes: int = count_field(256 * MEBIBYTE)
     """Client: the body of a response that is read completely. Request large lists in pages."""
 
-    pool_connections: int = 64
+    pool_connections: int = count_field(64)
     """Client: idle connections; above it the longest idle one is closed, and the next burst of requests pays for a TLS
     handshake."""
 
-    concurrent_requests: int = 128
+    concurrent_requests: int = count_field(128)
     """Client: concurrent requests; further ones wait. Streams do not count, because they are open for long."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
     """How long a client waits for each step, in seconds. None: no limit."""
 
-    connect: float | None = 10.0
+    connect: OptionalSecondsField = seconds_field(10.0, optional=True)
     """To open a TCP connection, including the name lookup."""
 
-    handshake: float = 10.0
+    handshake: SecondsField = seconds_field(10.0)
     """The TLS handshake."""
 
-    response: float | None = 60.0
+    response: OptionalSecondsField = seconds_field(60.0, optional=True)
     """From sending a request to the end of the response's head; kube-apiserver times out after 60 s itself."""
 
-    body: float | None = 60.0
+    body: OptionalSecondsField = seconds_field(60.0, optional=True)
     """To read the body of a response to `request`."""
 
-    silence: float | None = None
+    silence: OptionalSecondsField = seconds_field(None)
     """Between two pieces of a stream. None: a watch has its own liveness deadline."""
 
-    idle: float = 60.0
+    idle: SecondsField = seconds_field(60.0)
     """How long an unused connection is kept: less than on servers (75 s here, 90 s and more elsewhere), so that a
     request is seldom sent on a connection that the server is closing."""
 
-    dead_peer: float | None = 45.0
+    dead_peer: OptionalSecondsField = seconds_field(45.0, optional=True)
     """TCP keepalive and TCP_USER_TIMEOUT: a peer that acknowledges nothing for this long counts as lost."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)

@@ -68,7 +68,7 @@ def new_candidate(
         clocks=ElectorClocks(clock, now),
         obstacle=supervision.obstacle if supervision is not None and separate is not None else lambda: "",
         callbacks=_on_this_loop(options.leader_election_callbacks),
-        candidacy=_candidacy(options, cluster.client if separate is None else separate[0], clock),
+        candidacy=_candidacy(options, cluster, cluster.client if separate is None else separate[0], clock),
     )
     if supervision is None or separate is None:
         return Candidate(elector)
@@ -85,23 +85,25 @@ def for_lease(options: ManagerOptions, lease: str, callbacks: LeaderCallbacks | 
     )
 
 
-def _candidacy(options: ManagerOptions, client: Client, clock: Clock) -> Candidacy | None:
+def _candidacy(options: ManagerOptions, cluster: Cluster, client: Client, clock: Clock) -> Candidacy | None:
     """The candidate of a coordinated election, under a name of its own: that of the Lease, and a random part."""
     if options.leader_election_candidate is None:
         return None
-    namespace, lease = lease_namespace(options, "leader_election"), options.leader_election_id
+    namespace, lease = lease_namespace(options, cluster, "leader_election"), options.leader_election_id
     name = f"{lease}-{uuid.uuid4().hex[:12]}"
     return Candidacy(client, namespace, name, lease, options.leader_election_candidate, clock)
 
 
 def _lease(options: ManagerOptions, cluster: Cluster, client: Client) -> LeaseLock:
-    namespace, labels = lease_namespace(options, "leader_election"), options.leader_election_labels
+    namespace, labels = lease_namespace(options, cluster, "leader_election"), options.leader_election_labels
     return LeaseLock(client, namespace, options.leader_election_id, labels, cluster=cluster)
 
 
-def lease_namespace(options: ManagerOptions, what: str) -> str:
-    """The namespace of the leases of a manager, for the option that needs it."""
-    namespace = options.leader_election_namespace or in_cluster_namespace()
+def lease_namespace(options: ManagerOptions, cluster: Cluster, what: str) -> str:
+    """The namespace of the leases of a manager, for the option that needs it. An embedded API server has a default: all
+    processes on its storage have the same one. The namespace of a kubeconfig may differ from replica to replica."""
+    default = "" if cluster.server_url else cluster.namespace
+    namespace = options.leader_election_namespace or in_cluster_namespace() or default
     if not namespace:
         raise InvalidDefinition(
             f"{what} needs leader_election_namespace: this process does not run in a Pod, so there is no default"

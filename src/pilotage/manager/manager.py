@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.errors import AlreadyStarted, ManagerStopped
+from pilotage.meta.bounds.amounts import Seconds, optional_seconds, seconds
 
 if TYPE_CHECKING:
     import asyncio
@@ -187,7 +188,7 @@ class Manager:
         """Add a runnable. After `start` it starts at once; during a shutdown it is refused (ManagerStopped)."""
         self._lifecycle.add(runnable)
 
-    async def remove(self, runnable: AnyRunnable, timeout: float | None = None) -> bool:
+    async def remove(self, runnable: AnyRunnable, timeout: Seconds | None = None) -> bool:
         """Stop a runnable and remove it; the manager and all others continue.
 
         A controller is stopped in order: it accepts nothing more, its running reconciles end, or are cancelled after
@@ -197,7 +198,7 @@ class Manager:
         """
         from pilotage.manager.runnables import name_of
 
-        ended = await self._lifecycle.groups.remove(runnable, timeout)
+        ended = await self._lifecycle.groups.remove(runnable, optional_seconds(timeout, "timeout"))
         name = name_of(runnable)
         if all(entry.name != name for entry in self._lifecycle.groups.entries()):
             self._controller_names.discard(name)
@@ -296,7 +297,7 @@ class Manager:
         self._check_not_started(f"the handler of {path}")
         self._endpoints.add_handler(path, handler)
 
-    async def start(self, timeout: float | None = None) -> None:
+    async def start(self, timeout: Seconds | None = None) -> None:
         """Run until SIGTERM, SIGINT, `timeout` seconds or cancellation, then shut down in order.
 
         Raises the error of a runnable, LeaderElectionLost, ShutdownTimeout if not all ended in the grace period, or an
@@ -305,6 +306,7 @@ class Manager:
         """
         import asyncio
 
+        timeout = optional_seconds(timeout, "timeout")
         if self._started:
             raise AlreadyStarted("the manager was started already; create another one")
         self._launch()
@@ -330,7 +332,7 @@ class Manager:
         """
         await self._lifecycle.wait_ready()
 
-    async def run_until_idle(self, timeout: float | None = None, horizon: float = 0) -> None:
+    async def run_until_idle(self, timeout: Seconds | None = None, horizon: Seconds = 0) -> None:
         """Start all runnables unless they run, and wait until there is nothing left to do.
 
         That is: queues are empty, no request waits for a retry, nothing that returned `requeue_after` is due within
@@ -339,6 +341,7 @@ class Manager:
         Raises NotIdle after `timeout` seconds, with the reasons; the error of a runnable; and ManagerStopped after a
         signal.
         """
+        timeout, horizon = optional_seconds(timeout, "timeout"), seconds(horizon, "horizon", infinite=True)
         self._launch()
         with self._signals():
             if not await self._idleness.wait(timeout, horizon):
@@ -346,10 +349,10 @@ class Manager:
                 raise ManagerStopped("the manager was stopped before it was idle")
         self.beginning.mark_idle()
 
-    def limit_grace(self, seconds: float) -> None:
+    def limit_grace(self, timeout: Seconds) -> None:
         """Shorten `graceful_shutdown_timeout`, for a program that has no time left when it stops: active work then has
-        at most so many seconds."""
-        self._lifecycle.limit_grace(seconds)
+        at most `timeout`."""
+        self._lifecycle.limit_grace(seconds(timeout, "timeout"))
 
     @cached_property
     def _idleness(self) -> Idleness:
@@ -358,7 +361,7 @@ class Manager:
         return Idleness(self._lifecycle, self.work, self._lag, self.cluster, self._members)
 
     async def run_once(
-        self, kind: Kind, name: str, *, namespace: str = "", timeout: float | None = None, horizon: float = 0
+        self, kind: Kind, name: str, *, namespace: str = "", timeout: Seconds | None = None, horizon: Seconds = 0
     ) -> None:
         """Reconcile one object, by name and `namespace`, and the requests of events that this causes, but not all
         objects.

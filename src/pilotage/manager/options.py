@@ -13,6 +13,14 @@ from pilotage.manager.election.leasecandidate import CandidateOptions
 from pilotage.manager.election.resourcelock import LeaseTimings, ResourceLock
 from pilotage.manager.failures import OnReconcileFailure
 from pilotage.manager.shutdown import ShutdownCallbacks, ShutdownProgress
+from pilotage.meta.bounds.amounts import count
+from pilotage.meta.bounds.optionfields import (
+    OptionalSecondsField,
+    SecondsField,
+    check_fields,
+    count_field,
+    seconds_field,
+)
 from pilotage.meta.validation.names import dns_1123_label
 from pilotage.net.sockets import parse_bind_address
 from pilotage.telemetry.metrics import METRICS_PATH
@@ -40,9 +48,9 @@ class ControllerDefaults:
     group_kind_concurrency: Mapping[str, int] = field(default_factory=dict)
     """How many reconciles at once for a kind, by `Kind.group` (`Pod` for the core group)."""
 
-    max_concurrent_reconciles: int | None = None
+    max_concurrent_reconciles: int | None = count_field(None, least=1)
     """How many requests a controller reconciles at a time."""
-    cache_sync_timeout: float | None = None
+    cache_sync_timeout: OptionalSecondsField = seconds_field(None)
     """Seconds that a controller waits for its caches when it starts."""
 
     recover_panic: bool | None = None
@@ -52,13 +60,18 @@ class ControllerDefaults:
     enable_warmup: bool | None = None
     """Whether caches of a standby are filled before it leads."""
 
-    reconciliation_timeout: float | None = None
+    reconciliation_timeout: OptionalSecondsField = seconds_field(None)
     """Seconds that one reconcile may take."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        for kind, workers in self.group_kind_concurrency.items():
+            count(workers, f"group_kind_concurrency[{kind!r}]")
 
 
 @dataclass(frozen=True, slots=True)
 class ManagerOptions:
-    """Options of a Manager. Times are in seconds."""
+    """Options of a Manager. Durations are seconds or timedeltas."""
 
     metrics_bind_address: str = "0"
     """Where metrics are served: `HOST:PORT`, `:8080` for every address; "0" (the default) or "": nowhere."""
@@ -100,7 +113,7 @@ class ManagerOptions:
     """The name of the Lease; needed with `leader_election`."""
 
     leader_election_namespace: str = ""
-    """The namespace of the Lease; in a cluster, the Pod's own unless given."""
+    """The namespace of the Lease. Unless given: in a cluster that of the Pod, on an embedded API server `default`."""
 
     leader_election_labels: Mapping[str, str] = field(default_factory=dict)
     """Labels that this replica sets on the Lease while it leads."""
@@ -125,13 +138,13 @@ class ManagerOptions:
     """The name of a group of replicas that all work, each key with exactly one of them; empty: one replica works on all
     keys. Each member has a Lease with this prefix in `leader_election_namespace`."""
 
-    lease_duration: float = 15.0
+    lease_duration: SecondsField = seconds_field(15.0, zero=False)
     """How long a standby waits after it last saw the lease change before it takes it."""
 
-    renew_deadline: float = 10.0
+    renew_deadline: SecondsField = seconds_field(10.0, zero=False)
     """How long after the last successful renewal was sent the leader stops leading."""
 
-    retry_period: float = 2.0
+    retry_period: SecondsField = seconds_field(2.0, zero=False)
     """How often the lease is requested or renewed."""
 
     checkpoint: str = ""
@@ -163,27 +176,27 @@ class ManagerOptions:
     """The options of the server that is made if there are webhooks; instead of a `webhook_server`, which always
     runs."""
 
-    graceful_shutdown_timeout: float = 30.0
+    graceful_shutdown_timeout: SecondsField = seconds_field(30.0, negative=True)
     """How long a shutdown waits for active work and runnables. 0: not at all; negative: without limit."""
 
-    shutdown_progress_interval: float = 0.5
+    shutdown_progress_interval: SecondsField = seconds_field(0.5, zero=False)
     """Seconds between two log lines of a shutdown with what it waits for."""
 
-    shutdown_warning_after: float = 10.0
+    shutdown_warning_after: SecondsField = seconds_field(10.0, infinite=True)
     """Seconds after which these lines are warnings; the shutdown continues to wait."""
 
     shutdown_callbacks: ShutdownCallbacks = field(default_factory=ShutdownCallbacks)
     """Called when a signal arrives, and while a shutdown waits for active work."""
 
-    max_active_work: int = 1000
+    max_active_work: int = count_field(1000)
     """How many reconciles of all controllers may run at once; further ones wait. Work of your own counts, too, and may
     wait with `work.wait_for_room()`. 0: no limit."""
 
-    blocked_loop_threshold: float = 1.0
+    blocked_loop_threshold: SecondsField = seconds_field(1.0, zero=False, infinite=True)
     """Seconds after which a blocked event loop is logged and counted. 1 s, because a kubelet waits that long for the
     answer to a probe. `math.inf`: never."""
 
-    blocked_loop_deadline: float = 20.0
+    blocked_loop_deadline: SecondsField = seconds_field(20.0, zero=False, infinite=True)
     """Seconds after which a process whose event loop is blocked counts as hung: `/healthz` fails, and a leader no
     longer renews its lease. `math.inf`: never."""
 
@@ -191,6 +204,7 @@ class ManagerOptions:
     """Whether SIGTERM and SIGINT shut the manager down in order. Turn it off in a program that handles them itself."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         parse_bind_address(self.metrics_bind_address)
         parse_bind_address(self.health_probe_bind_address)
         parse_bind_address(self.debug_bind_address)
@@ -201,9 +215,6 @@ class ManagerOptions:
                 raise InvalidDefinition(f"the path of an endpoint must start with '/', not {path!r}")
         if METRICS_PATH in self.metrics_extra_handlers:
             raise InvalidDefinition(f"{METRICS_PATH} is the path of the metrics; choose another path for your handler")
-        for name in ("blocked_loop_threshold", "blocked_loop_deadline", "shutdown_progress_interval"):
-            if not getattr(self, name) > 0:
-                raise InvalidDefinition(f"{name}={getattr(self, name)!r}: must be more than 0 seconds")
         if self.leader_election_resource_lock != "leases":
             raise InvalidDefinition(
                 f"leader_election_resource_lock must be 'leases', not {self.leader_election_resource_lock!r}; "

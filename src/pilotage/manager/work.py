@@ -22,6 +22,7 @@ from typing import Any
 from weakref import WeakSet
 
 from pilotage.manager.errors import ShuttingDown
+from pilotage.meta.bounds.amounts import Seconds, count, optional_seconds
 from pilotage.tasks import frames_of, is_set_within
 from pilotage.telemetry.logs import logged_fields
 from pilotage.telemetry.metrics import REGISTRY
@@ -64,7 +65,7 @@ class WorkTracker:
 
     def __init__(self, clock: Callable[[], float] | None = None, *, limit: int = 0) -> None:
         """`limit` is how much work may be active before `wait_for_room` waits; 0: no limit."""
-        self._limit = limit
+        self._limit = count(limit, "limit")
         self._parts = 0
         self._queued: deque[asyncio.Future[None]] = deque()
         self._clock = clock or _seconds
@@ -139,9 +140,9 @@ class WorkTracker:
         with self._lock:
             return [ActiveWork(work.kind, work.name, now - work.began, work.place) for work in self._active]
 
-    async def wait_idle(self, timeout: float | None = None) -> bool:
+    async def wait_idle(self, timeout: Seconds | None = None) -> bool:
         """Wait until no work is active; False after `timeout` seconds (None: no limit)."""
-        idle = asyncio.Event()
+        timeout, idle = optional_seconds(timeout, "timeout"), asyncio.Event()
         waiting = (asyncio.get_running_loop(), idle)
         with self._lock:
             if not self._active:

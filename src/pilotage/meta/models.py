@@ -32,16 +32,33 @@ R = TypeVar("R", bound="type[Resource]")
 _SCALARS = (str, int, float, bool, bytes)
 
 
-def omit(default: T) -> T:
-    """A field's default that is not written: `namespace: str = omit("")`. Objects share it, so it cannot be changed."""
+def omit(default: T, *, name: str | None = None) -> T:
+    """A field's default that is not written: `namespace: str = omit("")`. Objects share it, so it cannot be changed.
+    `name` is that of `json_name`."""
     is_model = isinstance(default, msgspec.Struct) and not default.__struct_config__.frozen
     if is_model or (isinstance(default, list | dict | set) and default):
         raise InvalidDefinition(
             f"omit({default!r:.200}): only a plain value such as text or a number can be left out by comparison; write "
             "`= None` for a field that may be absent, or the default without omit(…), which writes it"
         )
-    made: T = msgspec.field(default=default)
+    made: T = msgspec.field(default=default, name=name)
     return made
+
+
+def json_name(name: str, *, default: Any = msgspec.NODEFAULT) -> Any:
+    """The name of a field in JSON and YAML, where it is not the attribute in camelCase.
+
+        cluster_ip: str = json_name("clusterIP")
+        external_ips: list[str] = json_name("externalIPs", default=[])
+
+    Without a `default` the field is required; with one it is written as any other field with that default is.
+    """
+    if default is msgspec.NODEFAULT:
+        return msgspec.field(name=name)
+    plain = _default(default)
+    if _is_field(plain):
+        return msgspec.field(default_factory=plain.default_factory, name=name)
+    return msgspec.field(default=plain, name=name)
 
 
 def _constant(value: T) -> Callable[[], T]:
@@ -67,7 +84,7 @@ def _annotated(namespace: dict[str, Any]) -> Collection[str]:
     return names
 
 
-@dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
+@dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field, json_name))
 class ModelMeta(msgspec.StructMeta):
     """Makes the Struct behind a Model: keyword-only, camelCase, defaults by the rules above."""
 
@@ -110,7 +127,9 @@ def _default(value: Any) -> Any:
     return msgspec.field(default_factory=_constant(value))
 
 
-@dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))  # else Struct's own wins in mypy
+@dataclass_transform(
+    kw_only_default=True, field_specifiers=(msgspec.field, json_name)
+)  # else Struct's own wins in mypy
 class Model(msgspec.Struct, metaclass=ModelMeta, gc=False):
     """A part of an object: a spec, a status, anything inside them.
 

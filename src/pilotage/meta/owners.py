@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from pilotage.errors import PilotageError
@@ -93,12 +94,13 @@ def remove_owner_reference(owner: Owner, owned: HasMetadata) -> bool:
     return True
 
 
-def has_owner_reference(owner: Owner, owned: HasMetadata) -> bool:
-    """Whether `owner` is among the owners, in any version of its kind.
+def has_owner_reference(owned: HasMetadata | Iterable[OwnerReference], owner: Owner) -> bool:
+    """Whether `owner`, in any version of its kind, is among the owners of an object, or in a list of references.
 
-    An owner without a uid is compared by group, kind and name.
+    The order of the arguments is controller-runtime's: `has_owner_reference(pod.metadata.owner_references, job)`.
     """
-    return any(_refers(reference, owner) for reference in owned.metadata.owner_references)
+    references = owned if isinstance(owned, Iterable) else owned.metadata.owner_references
+    return any(_refers(reference, owner) for reference in references)
 
 
 def controller_of(owned: HasMetadata | ObjectMeta) -> OwnerReference | None:

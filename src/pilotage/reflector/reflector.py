@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from pilotage.errors import ApiError, ConnectionLost, Gone, PilotageError, UnexpectedAnswer
 from pilotage.meta import objects
+from pilotage.meta.bounds.optionfields import OptionalSecondsField, check_fields, count_field, seconds_field
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.objects import Header
 from pilotage.reflector.backoff import BackoffManager, backoff_of
@@ -45,16 +46,19 @@ class ReflectorOptions:
     """The kind of the objects; an object of another kind is an error. None: not checked."""
     intake: Intake | None = None
     """Checks and transforms each object; None: objects are kept as they arrive."""
-    page_size: int = 500
+    page_size: int = count_field(500)
     """How many objects are requested with each page of a list."""
     backoff: BackoffOptions | None = None
     """How long to wait before a retry; None: what the lister-watcher asks for, else client-go's numbers."""
-    silence_seconds: float | None = None
+    silence_seconds: OptionalSecondsField = seconds_field(None)
     """How long a watch may be silent; None: what the lister-watcher or the server's bookmarks promise."""
     watch_seconds: tuple[int, int] = (300, 600)
     """The range of the timeout that a watch requests from the server, so that many watches do not end at once."""
     random: random.Random | None = None
     """Spreads the waits and the timeouts of watches; None: a generator of its own."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 async def changes(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from pilotage.meta.bounds.amounts import Seconds, store_seconds
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.values import Value
 from pilotage.rest.answers import Expected
@@ -37,6 +38,21 @@ class BackoffOptions(Value, frozen=True):
     can be resumed begins with `first`, too."""
     relist: BackoffOptions | None = None
     """The waits before another list of a server whose versions expire at once; None: the same."""
+
+    if TYPE_CHECKING:  # accepts more types than it stores
+
+        def __init__(
+            self,
+            first: Seconds = 0.8,
+            limit: Seconds = 30.0,
+            factor: float = 2.0,
+            jitter: float = 1.0,
+            reset_after: Seconds = 120.0,
+            relist: BackoffOptions | None = None,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        store_seconds(self, "first", "limit", "reset_after")
 
 
 class ListerWatcher(Protocol):

@@ -10,7 +10,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import merge
 
-from pilotage.errors import Compacted, FutureRevision, StorageError
+from pilotage.errors import Compacted, FutureRevision
+from pilotage.meta.bounds.amounts import count
 
 from .interface import Entry, Snapshot
 from .keys import SortedKeys, behind_prefix
@@ -31,15 +32,13 @@ class History:
     """
 
     def __init__(self, revision: int, max_bytes: int = MAX_HISTORY_BYTES) -> None:
-        if max_bytes < 1:
-            raise StorageError(f"max_history_bytes must be 1 or more, not {max_bytes}")
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}
         self.find: Callable[[str], Entry | None] = self._entries.get
         """The current entry of a key. Needs no lock: one access to a dict is atomic."""
         self._keys = SortedKeys()
         self._commits: list[Commit] = []
-        self._max_bytes = max_bytes
+        self._max_bytes = count(max_bytes, "max_history_bytes", least=1)
         self.bytes = 0
         """The bytes that compacting the whole log would free."""
         self.revision = revision

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pilotage.errors import StorageError
+from pilotage.meta.bounds.amounts import count
 
 from .history import MAX_HISTORY_BYTES, History
 from .historystorage import HistoryStorage
@@ -29,7 +30,7 @@ class MemoryStorage(HistoryStorage):
         if first_revision < 1:
             raise StorageError(f"the first revision must be 1 or more, not {first_revision}")
         super().__init__(Watchers(History(first_revision, max_history_bytes)))
-        self._max_value_bytes = max_value_bytes
+        self._max_value_bytes = count(max_value_bytes, "max_value_bytes", least=1)
 
     async def get(self, key: str) -> Entry | None:
         if self._watchers.closed:

@@ -24,6 +24,8 @@ from pilotage.manager.errors import ManagerStopped, NotIdle, ShutdownTimeout
 from pilotage.manager.failures import ReconcileFailure
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
+from pilotage.meta.bounds import amounts
+from pilotage.meta.bounds.amounts import Seconds
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.models import ObjectMeta, Resource
 from pilotage.meta.objects import copy_of
@@ -108,7 +110,7 @@ class Environment:
                 _set_status(obj, status)
                 await self.client.update_status(obj)
 
-    async def run_until_idle(self, timeout: float | None = None, horizon: float = 0) -> None:
+    async def run_until_idle(self, timeout: Seconds | None = None, horizon: Seconds = 0) -> None:
         """Run the manager until nothing is left to do: `Manager.run_until_idle`. The manager keeps running until the
         test ends.
 
@@ -197,37 +199,42 @@ class Environment:
         The verbs are those of the client: get, list, watch, create, update, patch, apply, delete, delete_all_of. A
         `subresource` is "status", or "" for none; by default, any. `patch_status` is the verb patch.
         """
-        return self._calls.fail(Fault(verb, gvk_of(kind), error, times, name, subresource))
+        checked = times if times is None else amounts.count(times, "times")
+        return self._calls.fail(Fault(verb, gvk_of(kind), error, checked, name, subresource))
 
     @overload
     async def eventually(
-        self, probe: Callable[[], Awaitable[T]], *, timeout: float = WAIT_SECONDS, **expected: Unpack[Conditions]
+        self, probe: Callable[[], Awaitable[T]], *, timeout: Seconds = WAIT_SECONDS, **expected: Unpack[Conditions]
     ) -> T: ...
     @overload
     async def eventually(
-        self, probe: Callable[[], T], *, timeout: float = WAIT_SECONDS, **expected: Unpack[Conditions]
+        self, probe: Callable[[], T], *, timeout: Seconds = WAIT_SECONDS, **expected: Unpack[Conditions]
     ) -> T: ...
-    async def eventually(self, probe: Probe, *, timeout: float = WAIT_SECONDS, **expected: Unpack[Conditions]) -> Any:
+    async def eventually(self, probe: Probe, *, timeout: Seconds = WAIT_SECONDS, **expected: Unpack[Conditions]) -> Any:
         """Wait until what `probe` returns is true, is `is_`, equals `equals` or satisfies a function; and return it.
 
         The probe may be async. It is called again after each write, and as time passes. An AssertionError or NotFound
         that it raises means: not yet. After `timeout` seconds, AssertionError with the last value.
         """
         __tracebackhide__ = True
-        return await waiting.eventually(probe, Expectation(**expected), self._changes(), timeout, self._hint)
+        return await waiting.eventually(
+            probe, Expectation(**expected), self._changes(), amounts.seconds(timeout, "timeout"), self._hint
+        )
 
     @overload
     async def consistently(
-        self, probe: Callable[[], Awaitable[T]], *, seconds: float = 10.0, **expected: Unpack[Conditions]
+        self, probe: Callable[[], Awaitable[T]], *, seconds: Seconds = 10.0, **expected: Unpack[Conditions]
     ) -> T: ...
     @overload
     async def consistently(
-        self, probe: Callable[[], T], *, seconds: float = 10.0, **expected: Unpack[Conditions]
+        self, probe: Callable[[], T], *, seconds: Seconds = 10.0, **expected: Unpack[Conditions]
     ) -> T: ...
-    async def consistently(self, probe: Probe, *, seconds: float = 10.0, **expected: Unpack[Conditions]) -> Any:
+    async def consistently(self, probe: Probe, *, seconds: Seconds = 10.0, **expected: Unpack[Conditions]) -> Any:
         """Check that the condition is met for `seconds`, after each write and as time passes. Returns the value."""
         __tracebackhide__ = True
-        return await waiting.consistently(probe, Expectation(**expected), self._changes(), seconds)
+        return await waiting.consistently(
+            probe, Expectation(**expected), self._changes(), amounts.seconds(seconds, "seconds")
+        )
 
     def report(self) -> str:
         """The failed reconciles for the report of a failed test; empty if none has failed."""

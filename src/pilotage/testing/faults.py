@@ -13,6 +13,7 @@ from random import Random
 from typing import Literal
 
 from pilotage.http.messages import HTTPRequest
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, count_field, seconds_field
 
 Direction = Literal["up", "down"]
 """Up: from the client to the server. Down: back."""
@@ -52,34 +53,37 @@ def chance(probability: float, random: Random) -> When:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ByteFault:
-    connection: int | None = None
-    times: int | None = None
+    connection: int | None = count_field(None, least=1)
+    times: int | None = count_field(None)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut(_ByteFault):
     """End the connection after this many bytes in one direction: gracefully, or with a reset."""
 
-    after_bytes: int = 0
+    after_bytes: int = count_field(0)
     direction: Direction = "down"
     reset: bool = False
-    times: int | None = 1
+    times: int | None = count_field(1, optional=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stall(_ByteFault):
     """Forward nothing after this many bytes, until the fault is removed: the connection only looks alive."""
 
-    after_bytes: int = 0
+    after_bytes: int = count_field(0)
     direction: Direction = "down"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delay(_ByteFault):
-    """Hold every block of bytes back for `seconds`, and up to `jitter` seconds more."""
+    """Hold every block of bytes back for `seconds`, and for a random time up to `jitter` more."""
 
-    seconds: float
-    jitter: float = 0.0
+    seconds: SecondsField = seconds_field(0.0)
+    jitter: SecondsField = seconds_field(0.0)
     direction: Direction | None = None
 
 

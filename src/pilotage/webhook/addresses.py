@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
+from pilotage.meta.bounds.optionfields import check_fields, count_field
 from pilotage.meta.documents import Document
 from pilotage.net.sockets import address_text
 
@@ -27,7 +28,10 @@ class ServiceAddress:
 
     name: str
     namespace: str
-    port: int = 443
+    port: int = count_field(443, least=1, most=65535)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def hosts(self) -> Sequence[str]:
@@ -45,8 +49,11 @@ class HostAddress:
     """A host and port that the API server can connect to."""
 
     host: str
-    port: int = 0
+    port: int = count_field(0, most=65535)
     """0: that of HTTPS."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def hosts(self) -> Sequence[str]:

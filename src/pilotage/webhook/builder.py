@@ -6,7 +6,7 @@ WebhookBuilder(manager).for_(GuestBook).with_defaulter(defaulter).with_validator
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
@@ -20,7 +20,7 @@ from pilotage.types import builtin
 from pilotage.webhook.admission import CREATE, DELETE, UPDATE, AdmissionHandler
 from pilotage.webhook.conversion.conversions import Conversion, Conversions, conversion_of
 from pilotage.webhook.conversion.declaration import ConversionDeclaration
-from pilotage.webhook.declarations import Declaration, RegistrationOptions, WebhookRule
+from pilotage.webhook.declarations import Declaration, RegistrationOptions, WebhookRule, check_names
 from pilotage.webhook.server import WebhookServer
 from pilotage.webhook.typed import AnyDefaulter, AnyValidator, defaulting, validating
 from pilotage.webhook.webhook import AdmissionWebhook, ContextFunction, LogFields, WebhookOptions
@@ -41,6 +41,8 @@ class _Handler:
     role: str
     make: Callable[[Any], AdmissionHandler]
     path: str
+    operations: Sequence[str] = ()
+    """Those that it is called for; empty: those of the registration, or the usual ones."""
 
 
 class WebhookManager(Protocol):
@@ -81,38 +83,49 @@ class WebhookBuilder(Generic[O]):
         return cast("WebhookBuilder[K]", self)
 
     def with_defaulter(
-        self, defaulter: AnyDefaulter[O], *, path: str = "", remove_unknown_fields: bool = False
+        self,
+        defaulter: AnyDefaulter[O],
+        *,
+        path: str = "",
+        operations: Sequence[str] = (),
+        remove_unknown_fields: bool = False,
     ) -> Self:
         """Call `defaulter.default(obj)` for creates and updates, and send what it has changed.
 
-        `path` replaces the default path. With `remove_unknown_fields`, fields that the class does not know are removed.
+        `path` replaces the default path, and `operations` (as `["CREATE"]`) the writes that it is called for.
+        With `remove_unknown_fields`, fields that the class does not know are removed.
         """
 
         def make(kind: KindOf[O]) -> AdmissionHandler:
             return defaulting(kind, defaulter, remove_unknown_fields=remove_unknown_fields)
 
-        return self._with("defaulter", make, path, mutating=True)
+        return self._with(_Handler("defaulter", make, path, operations), mutating=True)
 
-    def with_validator(self, validator: AnyValidator[O], *, path: str = "") -> Self:
+    def with_validator(self, validator: AnyValidator[O], *, path: str = "", operations: Sequence[str] = ()) -> Self:
         """Call `validate_create`, `validate_update` or `validate_delete` of the validator for each write.
 
-        `path` replaces the default path.
+        `path` replaces the default path, and `operations` (as `["DELETE"]`) the writes that it is called for.
         """
-        return self._with("validator", lambda kind: validating(kind, validator), path, mutating=False)
+        handler = _Handler("validator", lambda kind: validating(kind, validator), path, operations)
+        return self._with(handler, mutating=False)
 
-    def with_mutating_handler(self, handler: AdmissionHandler, *, path: str = "") -> Self:
+    def with_mutating_handler(
+        self, handler: AdmissionHandler, *, path: str = "", operations: Sequence[str] = ()
+    ) -> Self:
         """Call a function with each AdmissionRequest; it returns an AdmissionResponse, which may have patches.
 
-        `path` replaces the default path.
+        `path` replaces the default path, and `operations` the writes that it is called for.
         """
-        return self._with_function("mutating handler", handler, path, mutating=True)
+        return self._with_function("mutating handler", handler, path, operations, mutating=True)
 
-    def with_validating_handler(self, handler: AdmissionHandler, *, path: str = "") -> Self:
+    def with_validating_handler(
+        self, handler: AdmissionHandler, *, path: str = "", operations: Sequence[str] = ()
+    ) -> Self:
         """Call a function with each AdmissionRequest; it returns an AdmissionResponse without patches.
 
-        `path` replaces the default path.
+        `path` replaces the default path, and `operations` the writes that it is called for.
         """
-        return self._with_function("validating handler", handler, path, mutating=False)
+        return self._with_function("validating handler", handler, path, operations, mutating=False)
 
     def with_conversion(self, *spokes: type[Resource] | Conversion, lossless: bool = False) -> Self:
         """Convert other versions of the kind to and from the one of `for_`, which is the hub.
@@ -170,20 +183,23 @@ class WebhookBuilder(Generic[O]):
         if self._spokes:
             self._add_conversions(kind)
         for mutating, handler in made.items():
-            self._add(kind, handler, self._handlers[mutating].path, mutating=mutating)
+            self._add(kind, handler, self._handlers[mutating], mutating=mutating)
 
-    def _with_function(self, role: str, handler: AdmissionHandler, path: str, *, mutating: bool) -> Self:
+    def _with_function(
+        self, role: str, handler: AdmissionHandler, path: str, operations: Sequence[str], *, mutating: bool
+    ) -> Self:
         if not callable(handler):
             raise InvalidDefinition(f"{handler!r} cannot be a {role}: it must be a function of an AdmissionRequest")
-        return self._with(role, lambda kind: handler, path, mutating=mutating)
+        return self._with(_Handler(role, lambda kind: handler, path, operations), mutating=mutating)
 
-    def _with(self, role: str, make: Callable[[Any], AdmissionHandler], path: str, *, mutating: bool) -> Self:
-        known = self._handlers.get(mutating)
+    def _with(self, handler: _Handler, *, mutating: bool) -> Self:
+        known, role = self._handlers.get(mutating), handler.role
+        check_names("operations", handler.operations)
         if known is not None and known.role == role:
             raise InvalidDefinition(f"there is a {role} already; a second one needs a WebhookBuilder of its own")
         if known is not None:
             raise InvalidDefinition(f"only one of a {role} and a {known.role} can be set")
-        self._handlers[mutating] = _Handler(role, make, _checked_path(path))
+        self._handlers[mutating] = replace(handler, path=_checked_path(handler.path))
         return self
 
     def _add_conversions(self, hub: forms.Kind) -> None:
@@ -191,24 +207,24 @@ class WebhookBuilder(Generic[O]):
         server.conversions.add(Conversions(hub, self._spokes, lossless=self._lossless))
         server.declare(ConversionDeclaration(f"{_plural(hub)}.{forms.gvk_of(hub).group}"))
 
-    def _add(self, kind: forms.Kind, handler: AdmissionHandler, path: str, *, mutating: bool) -> None:
+    def _add(self, kind: forms.Kind, function: AdmissionHandler, handler: _Handler, *, mutating: bool) -> None:
         gvk = forms.gvk_of(kind)
-        path = path or webhook_path(gvk, mutating=mutating)
+        path = handler.path or webhook_path(gvk, mutating=mutating)
         server = self._manager.webhook_server
         if server.handles(path):
             log.info("A webhook is served at this path already", path=path)
             return
-        server.declare(self._declaration(kind, path, mutating=mutating))
-        server.register(path, AdmissionWebhook(handler, self._options))
+        server.declare(self._declaration(kind, path, handler.operations, mutating=mutating))
+        server.register(path, AdmissionWebhook(function, self._options))
 
-    def _declaration(self, kind: forms.Kind, path: str, *, mutating: bool) -> Declaration:
+    def _declaration(self, kind: forms.Kind, path: str, operations: Sequence[str], *, mutating: bool) -> Declaration:
         """Its name, without one that was given, is `mutate-v1.guestbooks.example.com`: one for each version, unique in
         the cluster."""
         gvk, plural, options = forms.gvk_of(kind), _plural(kind), self._registration
-        verb, operations = ("mutate", (CREATE, UPDATE)) if mutating else ("validate", (CREATE, UPDATE, DELETE))
+        verb, usual = ("mutate", (CREATE, UPDATE)) if mutating else ("validate", (CREATE, UPDATE, DELETE))
         name = f"{verb}.{self._name}" if self._name else f"{verb}-{gvk.version}.{plural}.{gvk.group or 'core'}"
         resources = [plural, *(f"{plural}/{subresource}" for subresource in options.subresources)]
-        rule = WebhookRule((gvk.group,), (gvk.version,), resources, options.operations or operations)
+        rule = WebhookRule((gvk.group,), (gvk.version,), resources, operations or options.operations or usual)
         return Declaration(name, path, mutating, (rule,), options)
 
     def _check_subresources(self, kind: forms.Kind) -> None:

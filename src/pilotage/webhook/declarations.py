@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pilotage.errors import InvalidDefinition
+from pilotage.meta.bounds.optionfields import WholeSecondsField, check_fields, whole_seconds_field
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.webhook.addresses import with_bundle
-from pilotage.webhook.admission import CREATE, UPDATE
+from pilotage.webhook.admission import CONNECT, CREATE, DELETE, UPDATE
 
 MUTATING = GroupVersionKind("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration")
 VALIDATING = GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
+
+OPERATIONS = (CREATE, UPDATE, DELETE, CONNECT, "*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ class RegistrationOptions:
     side_effects: Literal["None", "NoneOnDryRun"] = "None"
     """Whether calls change anything else; `NoneOnDryRun` if dry runs do not."""
 
-    timeout_seconds: int = 10
+    timeout_seconds: WholeSecondsField = whole_seconds_field(10, least=1, most=30)
     """How long the API server waits, from 1 to 30 seconds."""
 
     reinvocation_policy: Literal["Never", "IfNeeded"] = "Never"
@@ -76,11 +79,18 @@ class RegistrationOptions:
     """The operations; empty: CREATE and UPDATE, and DELETE for validators."""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.timeout_seconds <= 30:
-            raise InvalidDefinition(f"timeout_seconds={self.timeout_seconds}: must be from 1 to 30")
+        check_fields(self)
         for option in ("subresources", "operations", "admission_review_versions"):
-            if isinstance(value := getattr(self, option), str):
-                raise InvalidDefinition(f"{option}={value!r} must be a list; write {option}=[{value!r}]")
+            check_names(option, getattr(self, option))
+
+
+def check_names(option: str, value: Sequence[str]) -> None:
+    """Raise InvalidDefinition for a name where a list of names is needed, and for an unknown operation."""
+    if isinstance(value, str):
+        raise InvalidDefinition(f"{option}={value!r} must be a list; write {option}=[{value!r}]")
+    unknown = [one for one in value if option == "operations" and one not in OPERATIONS]
+    if unknown:
+        raise InvalidDefinition(f"{option}={value!r}: {unknown[0]!r} must be one of {', '.join(OPERATIONS)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pilotage.meta.bounds.optionfields import check_fields, count_field
 from pilotage.meta.documents import Document
 from pilotage.webhook.addresses import DEFAULT_SERVICE, ServiceAddress
 from pilotage.webhook.options import DEFAULT_PORT
@@ -26,10 +27,10 @@ class ManifestOptions:
     service: str = DEFAULT_SERVICE
     """The name of the Service."""
 
-    service_port: int = 443
+    service_port: int = count_field(443, least=1, most=65535)
     """The port of the Service."""
 
-    port: int = DEFAULT_PORT
+    port: int = count_field(DEFAULT_PORT, least=1, most=65535)
     """The port that the webhook server listens on."""
 
     selector: Mapping[str, str] = field(default_factory=lambda: {"control-plane": "controller-manager"})
@@ -39,6 +40,9 @@ class ManifestOptions:
     """Whether cert-manager issues the certificate and injects the bundle: adds an Issuer and a Certificate. The Pods
     mount its Secret, `webhook-server-cert`, and use it with `CertificateFiles`. Otherwise the program manages the
     certificate and injects the bundle itself, with `WebhookServerOptions(register=False)`."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 def manifests(declarations: Iterable[Registrable], options: ManifestOptions | None = None) -> list[Document]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pilotage.errors import InvalidDefinition
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, count_field, seconds_field
 from pilotage.webhook.addresses import ServiceAddress
 from pilotage.webhook.certificates.rotation import Validity
 from pilotage.webhook.certificates.source import CertificateSource
@@ -23,7 +24,7 @@ class WebhookServerOptions:
     host: str = ""
     """The address to listen on; empty: every address."""
 
-    port: int = DEFAULT_PORT
+    port: int = count_field(DEFAULT_PORT, least=DISABLED, most=65535)
     """The port to listen on. 0 is a free one. -1 disables the server: nothing is served, and nothing registered."""
 
     serve: bool | None = None
@@ -44,7 +45,7 @@ class WebhookServerOptions:
     validity: Validity = field(default_factory=Validity)
     """How long managed certificates are valid."""
 
-    certificate_check_seconds: float = 60.0
+    certificate_check_seconds: SecondsField = seconds_field(60.0, zero=False)
     """How often a managed certificate is checked."""
 
     client_ca_file: str = ""
@@ -76,7 +77,6 @@ class WebhookServerOptions:
     them: on an embedded API server, and where a host is registered; and no with a Service."""
 
     def __post_init__(self) -> None:
-        if not DISABLED <= self.port <= 65535:
-            raise InvalidDefinition(f"port={self.port}: must be from 0 to 65535, or -1 to disable the webhook server")
+        check_fields(self)
         if self.service is not None and self.reachable_host:
             raise InvalidDefinition("give either a service or a reachable_host, not both")

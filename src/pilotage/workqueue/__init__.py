@@ -8,7 +8,7 @@ from pilotage.workqueue.limiters import (
     RateLimiter,
     WithMaxWaitRateLimiter,
 )
-from pilotage.workqueue.parallel import parallelize
+from pilotage.workqueue.parallel import gather, parallelize
 from pilotage.workqueue.queue import QueueShutDown, QueueStatistics, WorkQueue
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "RateLimiter",
     "WithMaxWaitRateLimiter",
     "WorkQueue",
+    "gather",
     "parallelize",
 ]

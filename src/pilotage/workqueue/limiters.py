@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Hashable
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
+from pilotage.meta.bounds.amounts import Seconds, count, seconds
 from pilotage.meta.bounds.backoff import backoff
 from pilotage.meta.bounds.tokenbucket import TokenBucket
 from pilotage.tasks import loop_time
@@ -51,25 +52,25 @@ class _Failures(Generic[T]):
 
 
 class ItemExponentialFailureRateLimiter(_Failures[T]):
-    """`base` seconds after the first failure, twice as long after each further one, `maximum` at most."""
+    """`base` after the first failure, twice as long after each further one, `maximum` at most."""
 
-    def __init__(self, base: float = 0.005, maximum: float = 1000.0) -> None:
+    def __init__(self, base: Seconds = 0.005, maximum: Seconds = 1000.0) -> None:
         super().__init__()
-        self._base = base
-        self._maximum = maximum
+        self._base = seconds(base, "base")
+        self._maximum = seconds(maximum, "maximum", infinite=True)
 
     def when(self, item: T) -> float:
         return backoff(self._count_failure(item), self._base, self._maximum)
 
 
 class ItemFastSlowRateLimiter(_Failures[T]):
-    """`fast` seconds for the first `max_fast_attempts` tries of an item, `slow` afterwards."""
+    """`fast` for the first `max_fast_attempts` tries of an item, `slow` afterwards."""
 
-    def __init__(self, fast: float, slow: float, max_fast_attempts: int) -> None:
+    def __init__(self, fast: Seconds, slow: Seconds, max_fast_attempts: int) -> None:
         super().__init__()
-        self._fast = fast
-        self._slow = slow
-        self._attempts = max_fast_attempts
+        self._fast = seconds(fast, "fast")
+        self._slow = seconds(slow, "slow")
+        self._attempts = count(max_fast_attempts, "max_fast_attempts")
 
     def when(self, item: T) -> float:
         return self._fast if self._count_failure(item) < self._attempts else self._slow
@@ -83,7 +84,7 @@ class BucketRateLimiter(Generic[T]):
 
     def __init__(self, rate: float = 10.0, burst: int = 100, *, clock: Callable[[], float] | None = None) -> None:
         self._rate = rate
-        self._burst = burst
+        self._burst = count(burst, "burst")
         self._clock = clock or loop_time
         self._bucket: TokenBucket | None = None  # made at the first use: there may be no running loop before
 
@@ -129,11 +130,11 @@ class MaxOfRateLimiter(Generic[T]):
 
 
 class WithMaxWaitRateLimiter(Generic[T]):
-    """Another limiter whose waits are `maximum` seconds at most."""
+    """Another limiter whose waits are `maximum` at most."""
 
-    def __init__(self, limiter: RateLimiter[T], maximum: float) -> None:
+    def __init__(self, limiter: RateLimiter[T], maximum: Seconds) -> None:
         self._limiter = limiter
-        self._maximum = maximum
+        self._maximum = seconds(maximum, "maximum")
 
     def when(self, item: T) -> float:
         return min(self._maximum, self._limiter.when(item))

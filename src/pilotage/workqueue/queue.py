@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pilotage.errors import PilotageError
+from pilotage.meta.bounds.amounts import Seconds, seconds
 from pilotage.workqueue.limiters import ItemExponentialFailureRateLimiter, RateLimiter
 from pilotage.workqueue.metrics import QueueMetrics, QueueObserver
 from pilotage.workqueue.schedule import Schedule
@@ -71,7 +72,7 @@ class WorkQueue(Generic[T]):
         self._turn_ends = -1.0
         self._turn_items = 0
 
-    def add(self, item: T, *, after: float = 0.0, rate_limited: bool = False, priority: int | None = None) -> None:
+    def add(self, item: T, *, after: Seconds = 0.0, rate_limited: bool = False, priority: int | None = None) -> None:
         """Add `item`: now, after `after` seconds, or with `rate_limited` after the delay of the rate limiter.
 
         The shorter of both delays counts. A higher `priority` goes first. An item that is in the queue already gets the
@@ -80,6 +81,7 @@ class WorkQueue(Generic[T]):
         if not self._accepts:
             return
         loop = self._own_loop()
+        after = seconds(after, "after", infinite=True, negative=True) if after else 0.0
         if rate_limited:
             # The rule of controller-runtime's AddWithOpts; `when` counts a failure, so it is called even if its result
             # is not used.
@@ -94,9 +96,9 @@ class WorkQueue(Generic[T]):
             if self._workers:
                 self._wake()
 
-    def add_after(self, item: T, seconds: float) -> None:
+    def add_after(self, item: T, after: Seconds) -> None:
         """Add `item` after a delay."""
-        self.add(item, after=seconds)
+        self.add(item, after=after)
 
     def add_rate_limited(self, item: T) -> None:
         """Add `item` after the delay of the rate limiter."""
@@ -141,8 +143,9 @@ class WorkQueue(Generic[T]):
         due = self._schedule.next_time()
         return due is None or due > self._own_loop().time() + horizon
 
-    async def wait_idle(self, horizon: float = 0.0) -> None:
+    async def wait_idle(self, horizon: Seconds = 0.0) -> None:
         """Wait until the queue is idle."""
+        horizon = seconds(horizon, "horizon", infinite=True)
         if not self.idle(horizon):
             await self._watch(horizon)
 

@@ -324,7 +324,7 @@ async def test_over_tls_it_is_known_by_its_certificate(tmp_path: Path) -> None:
         (["--provider", "replay", "--recording", "/nowhere"], "cannot read the recording /nowhere: No such file"),
         (["--provider", "replay", "--recording", __file__], "is not a recording of NVML"),
         (["--provider", "nvml", "--ignored-xids", "thirteen"], "'thirteen' is not an XID"),
-        (["--provider", "fake", "--count", "-1"], "the number of fake GPUs must be between 0 and 1024, not -1"),
+        (["--provider", "fake", "--count", "-1"], "count=-1: must be a whole number from 0 to 1024"),
         (["--storage", "postgres:x"], "use memory:, sqlite:PATH"),
         (["--metrics-bind-address", "nonsense"], "'nonsense' is not a bind address"),
         (["--target", "http://x"], "invalid target"),

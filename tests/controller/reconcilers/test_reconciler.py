@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
-from typing import Any, Never
+from collections.abc import Callable
+from typing import Any, Never, cast
 
 import pytest
 
@@ -122,6 +123,31 @@ async def test_the_log_s_context_goes_with_the_thread_and_back_to_the_loop() -> 
 async def test_wait_is_refused_where_there_is_no_thread_of_a_reconciler() -> None:
     with pytest.raises(InvalidDefinition, match="use await"):
         wait(double(1))
+
+
+@pytest.mark.parametrize(
+    "use", [lambda made: made.spec, lambda made: made["spec"], lambda made: list(made), lambda made: made + 1]
+)
+async def test_a_coroutine_that_is_used_without_wait_is_an_error_that_names_it(use: Callable[[Any], object]) -> None:
+    coroutines: list[Any] = []
+
+    def reconcile(request: Request) -> Result:
+        coroutines.append(double(1))
+        return Result(requeue_after=cast(Any, use(coroutines[0])))
+
+    with pytest.raises(InvalidDefinition, match=r"a reconciler that is not async calls coroutines through pt\.wait"):
+        await reconcile_function(reconcile)(Request("a"))
+    coroutines[0].close()
+
+
+async def test_the_error_of_a_forgotten_wait_names_the_call() -> None:
+    with pytest.raises(InvalidDefinition, match="the reconciler used the coroutine of double as if it were its result"):
+        await reconcile_function(lambda request: double(1).real)(Request("a"))  # type: ignore[attr-defined]
+
+
+async def test_other_errors_of_a_reconciler_in_a_thread_are_not_touched() -> None:
+    with pytest.raises(AttributeError, match="'Request' object has no attribute 'spec'"):
+        await reconcile_function(lambda request: request.spec)(Request("a"))
 
 
 async def test_a_cancelled_one_gets_the_cancellation_when_it_next_waits_and_keeps_its_request_until_it_ends() -> None:

@@ -168,7 +168,7 @@ def test_files_are_looked_at_in_a_thread_so_that_a_slow_file_system_does_not_blo
 
 
 def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(pt.InvalidDefinition, match="interval of a FileSource"):
+    with pytest.raises(pt.InvalidDefinition, match=r"interval=.*more than 0"):
         FileSource(tmp_path, Request("a"), interval=0)
     with pytest.raises(pt.InvalidDefinition, match="needs a request, or a function"):
         FileSource(tmp_path, "a")  # type: ignore[arg-type]

@@ -236,5 +236,5 @@ async def test_a_timer_adds_its_requests_at_the_start_and_then_each_period() -> 
 
 
 def test_a_timer_needs_a_period() -> None:
-    with pytest.raises(InvalidDefinition, match="must be more than 0 seconds, not 0"):
+    with pytest.raises(InvalidDefinition, match="period=0: must be seconds or a timedelta, more than 0"):
         Timer(0, Request("a"))

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -109,6 +112,22 @@ def test_durations_have_gos_form(text: str, seconds: float, canonical: str) -> N
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="a duration is"):
         Duration.parse(text)
+
+
+def test_a_duration_is_made_from_text_from_a_timedelta_and_from_units() -> None:
+    assert Duration("24h") == Duration(timedelta(days=1)) == Duration(hours=24) == timedelta(days=1)
+    assert copy.copy(pickle.loads(pickle.dumps(Duration("1m1s")))) == Duration(seconds=61)
+
+
+@pytest.mark.parametrize("given", [30, 1.5, True, None])
+def test_a_duration_needs_a_unit(given: Any) -> None:
+    with pytest.raises(ValueError, match="has no unit: write Duration"):
+        Duration(given)
+
+
+def test_a_duration_is_not_made_from_other_text() -> None:
+    with pytest.raises(ValueError, match="a duration is written as 1h30m"):
+        Duration("1d")
 
 
 LENGTHS = st.timedeltas(timedelta(days=-100_000), timedelta(days=100_000)).map(Duration.of)

@@ -152,5 +152,22 @@ class _Thread:
         _running.thread = self
         try:
             return self._function(self._request)
+        except (AttributeError, TypeError) as error:
+            if "'coroutine'" in str(error):
+                raise _forgotten(error) from error
+            raise
         finally:
             _running.thread = None
+
+
+def _forgotten(error: AttributeError | TypeError) -> InvalidDefinition:
+    """The error of a reconciler that used a coroutine as if it were its result."""
+    coroutine: Any = getattr(error, "obj", None)
+    name = "a coroutine"
+    if inspect.iscoroutine(coroutine):
+        name = f"the coroutine of {coroutine.__qualname__}"
+        coroutine.close()
+    return InvalidDefinition(
+        f"the reconciler used {name} as if it were its result ({error}): a reconciler that is not async calls "
+        "coroutines through pt.wait, as in `database = pt.wait(client.get(…))`"
+    )

@@ -13,6 +13,7 @@ from pilotage.controller.request import Request
 from pilotage.controller.sources.sources import Source
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.supervision.supervisor import has_threads
+from pilotage.meta.bounds.amounts import Seconds, seconds
 from pilotage.telemetry.logs import logger
 from pilotage.workqueue import WorkQueue
 
@@ -40,7 +41,7 @@ class FileSource(Source):
 
     `path` is a file or a folder, whose files in all subfolders count; it need not exist yet. `requests` is a request,
     or a function from a FileChange to requests. Files that exist at the start are reported as created. They are checked
-    every `interval` seconds, which works on every file system. A mounted ConfigMap or Secret is a folder that is
+    every `interval`, which works on every file system. A mounted ConfigMap or Secret is a folder that is
     replaced as a whole: all of its files may be reported at once.
     """
 
@@ -49,15 +50,13 @@ class FileSource(Source):
         path: str | os.PathLike[str],
         requests: Request | Callable[[FileChange], Iterable[Request]],
         *,
-        interval: float = 1.0,
+        interval: Seconds = 1.0,
     ) -> None:
-        if not interval > 0:
-            raise InvalidDefinition(f"the interval of a FileSource must be more than 0 seconds, not {interval!r}")
         if not isinstance(requests, Request) and not callable(requests):
             raise InvalidDefinition(f"a FileSource needs a request, or a function from a FileChange, not {requests!r}")
         self._path = Path(path)
         self._requests = requests
-        self._interval = interval
+        self._interval = seconds(interval, "interval", zero=False)
         self._known: Mapping[Path, Signature] = {}
         self._retried: list[FileChange] = []
         self._cut = False

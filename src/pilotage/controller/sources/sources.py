@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 from pilotage.cache.cache import AnyInformer, Cache
 from pilotage.cache.group import GroupRegistration, InformerGroup
@@ -19,6 +19,7 @@ from pilotage.controller.predicates import Predicate
 from pilotage.controller.request import Request
 from pilotage.errors import DecodeError, InvalidDefinition, NoMatch, PilotageError
 from pilotage.meta import forms
+from pilotage.meta.bounds.amounts import Seconds, seconds
 from pilotage.meta.typevars import T
 from pilotage.reflector.troublelog import failure_text, missing_permission
 from pilotage.rest.refusal import MissingPermission
@@ -152,8 +153,17 @@ class InformerSource(_InformerBacked):
         return f"informer source: {kind_name(self._informer.options.kind)}"
 
 
+def _no_handler(event: Event) -> NoReturn:
+    raise InvalidDefinition(
+        f"the source of {event.object.kind} objects has no handler: Kind(cache, kind, handler), or "
+        "watches(Kind(cache, kind), handler)"
+    )
+
+
 class Kind(_InformerBacked):
     """The events of a kind, from a cache's informer. While the kind is not served, the source retries.
+
+    The handler may be given to `ControllerBuilder.watches` instead: `watches(Kind(manager.cache, Secret), handler)`.
 
     `low_priority` is the priority of the objects of the initial list, and of replays of the cache. `debounce` combines
     a burst of events for one request.
@@ -163,12 +173,14 @@ class Kind(_InformerBacked):
         self,
         cache: Cache,
         kind: forms.KindOf[forms.O],
-        handler: Handler[forms.O],
+        handler: Handler[forms.O] | None = None,
         *predicates: Predicate[forms.O],
         low_priority: int = LOW_PRIORITY,
         debounce: Debounce | Debouncer | None = None,
     ) -> None:
-        super().__init__(handler, predicates, debounce, low_priority)
+        super().__init__(handler or _no_handler, predicates, debounce, low_priority)
+        self.has_handler = handler is not None
+        """Whether it has a handler of its own; if not, `ControllerBuilder.watches` gives it one."""
         self.kind = kind
         self.cache = cache
         self._gvk = forms.gvk_of(self.kind)
@@ -275,15 +287,13 @@ class Channel(_EventSource):
 
 
 class Timer(Source):
-    """A request every `period` seconds, the first one at the start: for state that sends no events.
+    """A request every `period`, the first one at the start: for state that sends no events.
 
     `requests` is a request, or a function that returns those that are due.
     """
 
-    def __init__(self, period: float, requests: Request | Callable[[], Iterable[Request]]) -> None:
-        if not period > 0:
-            raise InvalidDefinition(f"the period of a Timer must be more than 0 seconds, not {period!r}")
-        self._period = period
+    def __init__(self, period: Seconds, requests: Request | Callable[[], Iterable[Request]]) -> None:
+        self._period = seconds(period, "period", zero=False)
         self._requests = requests
 
     async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:

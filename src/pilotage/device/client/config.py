@@ -12,6 +12,7 @@ from pilotage.device.client.channel import default_user_agent
 from pilotage.device.client.interceptors import SLOW_SECONDS, StreamInterceptor, UnaryInterceptor
 from pilotage.device.client.target import Target
 from pilotage.errors import InvalidDefinition
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, seconds_field
 from pilotage.telemetry.logs import Logger, logger
 
 WIRE_ENVIRONMENT = "PILOTAGE_DEVICE_WIRE"
@@ -60,7 +61,7 @@ class Config:
     """Called around the opening of each stream; the first is the outermost."""
     logger: Logger = field(default_factory=lambda: default_logger())
     """The logger of the client: latencies, lost connections, restarted watches."""
-    slow_call_seconds: float = SLOW_SECONDS
+    slow_call_seconds: SecondsField = seconds_field(SLOW_SECONDS)
     """Calls, and the opening of streams, that take longer are logged at INFO; 0: none."""
     plaintext: bool = False
     """Connect without TLS to a server on the loopback interface. A Unix socket never uses TLS."""
@@ -70,12 +71,13 @@ class Config:
     """The client certificate for a server with a host; its key is in the same file or in `key_file`."""
     key_file: str = ""
     """The private key of the certificate in `cert_file`; empty: it is in the same file."""
-    keepalive_seconds: float = 300.0
+    keepalive_seconds: SecondsField = seconds_field(300.0, zero=False)
     """The interval of keepalive probes on an idle connection."""
-    keepalive_timeout_seconds: float = 20.0
+    keepalive_timeout_seconds: SecondsField = seconds_field(20.0, zero=False)
     """How long the response to a probe may take before the connection is closed."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         object.__setattr__(self, "wire", wire_of(self.wire))  # empty: by default
         object.__setattr__(self, "target", self.address)
         self.address.needs_tls(plaintext=self.plaintext)  # checks the target
@@ -88,10 +90,6 @@ class Config:
                     f"invalid metadata key {key[:50]!r}: use lower case letters, digits, '-', '_', '.'"
                 )
             _check_header(f"metadata {key}", value)
-        if self.keepalive_seconds <= 0 or self.keepalive_timeout_seconds <= 0:
-            raise InvalidDefinition("keepalive_seconds and keepalive_timeout_seconds must be above 0")
-        if not self.slow_call_seconds >= 0:
-            raise InvalidDefinition(f"slow_call_seconds must be 0 or more, not {self.slow_call_seconds}")
 
     @property
     def address(self) -> Target:

@@ -13,6 +13,7 @@ from pilotage.device.client.telemetry import TelemetryClient
 from pilotage.device.client.transport import DeviceTransport
 from pilotage.device.telemetry import Telemetry
 from pilotage.device.v1alpha1 import GPU
+from pilotage.meta.bounds.amounts import Seconds
 from pilotage.meta.forms import reader_of
 from pilotage.meta.objectlist import ObjectList
 from pilotage.meta.selectors.selection import Fields, Labels, field_text, selector_text
@@ -75,7 +76,7 @@ class GPUs:
         fields: Fields = None,
         resource_version: str = "",
         allow_bookmarks: bool = False,
-        timeout_seconds: int | None = None,
+        timeout_seconds: Seconds | None = None,
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchedEvent[GPU]]]:
         """Changes after `resource_version` (a list's), for the length of the block; without one, ADDED for each GPU
         first.

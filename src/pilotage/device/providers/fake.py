@@ -23,6 +23,7 @@ from pilotage.device.providers.inventory import Inventory
 from pilotage.device.providers.telemetry import Meter
 from pilotage.device.telemetry import Telemetry
 from pilotage.errors import ApiError, ConnectionLost, InvalidDefinition, ServiceUnavailable, TooManyRequests
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, count_field, seconds_field
 from pilotage.meta.scalars import times
 from pilotage.tasks import is_set_within
 from pilotage.telemetry.logs import logger
@@ -42,9 +43,9 @@ _log = logger("pilotage.device.fake")
 class FakeOptions:
     """Options of the fake GPUs."""
 
-    count: int = 8
+    count: int = count_field(8, most=MAX_COUNT)
     """The number of GPUs."""
-    period: float = 2.0
+    period: SecondsField = seconds_field(2.0)
     """Seconds between two changes; 0: no changes."""
     seed: int | None = None
     """The seed of UUIDs and changes."""
@@ -54,10 +55,7 @@ class FakeOptions:
     """The probability that a change removes a GPU or adds it again."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.count <= MAX_COUNT:
-            raise InvalidDefinition(f"the number of fake GPUs must be between 0 and {MAX_COUNT}, not {self.count}")
-        if not self.period >= 0:
-            raise InvalidDefinition(f"the period must be a number of seconds, or 0 for no changes, not {self.period}")
+        check_fields(self)
         if not (self.failures >= 0 and self.removals >= 0 and self.failures + self.removals <= 1):
             raise InvalidDefinition("failures and removals must be probabilities with a sum of at most 1")
 

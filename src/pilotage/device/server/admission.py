@@ -11,6 +11,7 @@ import msgspec
 from pilotage.device.server import merging
 from pilotage.device.wire.generation import KIND, RESOURCE
 from pilotage.errors import BadRequest, Cause, RequestTooLarge
+from pilotage.meta.bounds.optionfields import check_fields, count_field
 from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.causes import duplicate, invalid, invalid_error, required, too_many
 from pilotage.meta.documents import Document
@@ -37,14 +38,17 @@ _ACTION = b"recommendedAction"
 class Limits:
     """How much a server stores. The defaults suffice for the largest nodes and need about 128 MiB."""
 
-    objects: int = 1024
+    objects: int = count_field(1024)
     """The number of GPUs."""
-    labels: int = 64
+    labels: int = count_field(64)
     """The number of labels of one GPU."""
-    object_bytes: int = 64 * 1024
+    object_bytes: int = count_field(64 * 1024)
     """The size of one stored GPU with all its conditions."""
-    providers: int = 1024
+    providers: int = count_field(1024)
     """The number of providers that send heartbeats."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 def check_provider(provider: str) -> None:

@@ -25,6 +25,7 @@ from pilotage.device.wire.generation import PACKAGES, SERVICE, Generation
 from pilotage.device.wire.messages import classes
 from pilotage.errors import InvalidDefinition
 from pilotage.grpc.options import ServerOptions
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, count_field, seconds_field
 from pilotage.storage import open_served_storage
 from pilotage.telemetry.logs import logger
 
@@ -52,7 +53,7 @@ class DeviceServerOptions:
     """The mode of the socket file."""
     directory_mode: int = 0o750
     """The mode of the socket's folder, where the server creates it."""
-    socket_group: int | None = None
+    socket_group: int | None = count_field(None)
     """The group id of the socket file; None: that of the process."""
     access: Access | None = None
     """Who may read and write; by default the socket's group may read, and the own user and root may write."""
@@ -60,9 +61,9 @@ class DeviceServerOptions:
     """TLS for targets with a host."""
     plaintext: bool = False
     """Serve targets with a loopback host without TLS."""
-    gate_seconds: float = 30.0
+    gate_seconds: SecondsField = seconds_field(30.0)
     """How long reads are refused while there is no GPU; 0: never."""
-    heartbeat_seconds: float = 30.0
+    heartbeat_seconds: SecondsField = seconds_field(30.0)
     """How long a provider that sends heartbeats may be silent before its conditions become Unknown."""
     limits: Limits = field(default=Limits())
     """How much the server stores."""
@@ -74,8 +75,11 @@ class DeviceServerOptions:
     """Where metrics are served over HTTP: `HOST:PORT`; empty: nowhere."""
     health_address: str = ""
     """Where health is served over HTTP, in the same way."""
-    shutdown_grace: float = 25.0
+    shutdown_grace: SecondsField = seconds_field(25.0)
     """How long running calls may take at shutdown."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 class DeviceServer:

@@ -39,6 +39,7 @@ from pilotage.errors import (
 )
 from pilotage.grpc.rpc import Peer
 from pilotage.meta import objects
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, seconds_field
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import CUSTOM_RESOURCE_DEFINITIONS
 from pilotage.meta.mapping.mapper import RESTMapping
@@ -90,12 +91,15 @@ class Caller:
 class RegistryOptions:
     """Options of a DeviceRegistry. Times are in seconds."""
 
-    gate_seconds: float = 30.0
+    gate_seconds: SecondsField = seconds_field(30.0)
     """How long reads are refused while there is no GPU; 0: never."""
-    heartbeat_seconds: float = 30.0
+    heartbeat_seconds: SecondsField = seconds_field(30.0)
     """How long a provider that sends heartbeats may be silent before its conditions become Unknown."""
     limits: Limits = field(default=Limits())
     """How much the registry stores."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 class DeviceRegistry:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pilotage.device.telemetry import Telemetry
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, count_field, seconds_field
 from pilotage.meta.bounds.recent import Recent
 
 
@@ -19,14 +20,17 @@ from pilotage.meta.bounds.recent import Recent
 class TelemetryOptions:
     """How old a reading may be. Times are seconds."""
 
-    fresh_seconds: float = 1.0
+    fresh_seconds: SecondsField = seconds_field(1.0)
     """A younger reading of a provider in this process is returned without a new read."""
-    wait_seconds: float = 3.0
+    wait_seconds: SecondsField = seconds_field(3.0)
     """How long a call waits for a provider to read: less than the 5 s timeout of clients."""
-    stale_seconds: float = 30.0
+    stale_seconds: SecondsField = seconds_field(30.0)
     """An older report from another process is not returned."""
-    most: int = 1024
+    most: int = count_field(1024)
     """The number of GPUs with a reading."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True)

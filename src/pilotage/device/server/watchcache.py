@@ -19,6 +19,7 @@ from pilotage.device.server.eventlog import EventLog, LoggedEvent
 from pilotage.device.server.storageversion import public
 from pilotage.errors import Compacted, Gone, ServiceUnavailable, StatusDetails, StorageError, TooManyRequests
 from pilotage.grpc.rpc import Outgoing, RPCError, frame
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, count_field, seconds_field
 from pilotage.meta.bounds.tokenbucket import TokenBuckets
 from pilotage.rest.request import APIRequest
 from pilotage.rest.response import WatchEvent, WatchEventType
@@ -39,24 +40,27 @@ _log = logger("pilotage.device.watchcache")
 class WatchCacheOptions:
     """Limits of a watch cache. Times are in seconds, sizes in bytes."""
 
-    log_events: int = 4096
+    log_events: int = count_field(4096)
     """Changes in the log. A watch from an older version reads the storage's history first."""
-    log_bytes: int = 16 * 1024 * 1024
+    log_bytes: int = count_field(16 * 1024 * 1024)
     """The size of these changes; the oldest are dropped first."""
-    history_bytes: int = 32 * 1024 * 1024
+    history_bytes: int = count_field(32 * 1024 * 1024)
     """The size of the storage's history; older revisions are compacted."""
-    lag_events: int = 256
+    lag_events: int = count_field(256)
     """How many changes a watch may fall behind after it has caught up."""
-    drain_seconds: float = 30.0
+    drain_seconds: SecondsField = seconds_field(30.0)
     """How long a client may read nothing."""
-    subscribers: int = 256
+    subscribers: int = count_field(256)
     """Open watches. One caller may have at most three quarters of them."""
     subscriptions_per_second: float = 10.0
     """New watches of one caller."""
-    subscription_burst: int = 512
+    subscription_burst: int = count_field(512)
     """After a restart all clients reconnect at once, and twice if their version has expired."""
-    bookmark_seconds: float = BOOKMARK_SECONDS
+    bookmark_seconds: SecondsField = seconds_field(BOOKMARK_SECONDS)
     """The interval of bookmarks, for watches with bookmarks and no other event."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 class WatchCache:

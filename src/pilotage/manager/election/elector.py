@@ -29,6 +29,7 @@ from pilotage.manager.election.reachability import Reachability
 from pilotage.manager.election.resourcelock import JITTER, LeaderElectionRecord, LeaseTimings, ResourceLock
 from pilotage.manager.election.tenure import Tenure
 from pilotage.manager.errors import LeaderElectionLost
+from pilotage.meta.bounds.amounts import Seconds, seconds
 from pilotage.meta.scalars.times import Clock, MicroTime, system_clock
 from pilotage.rest import Fence
 from pilotage.rest.refusal import MissingPermission
@@ -287,10 +288,10 @@ class LeaderElector:
         log.info("Released the leader lease", lease=self._lock.name)
         return True
 
-    def check(self, tolerance: float = 20.0) -> None:
-        """A health check: raises if this process leads but its lease is overdue by more than `tolerance` seconds."""
+    def check(self, tolerance: Seconds = 20.0) -> None:
+        """A health check: raises if this process leads but its lease is overdue by more than `tolerance`."""
         overdue = self._now() - self._observed_at - self._timings.lease_duration
-        if self._leading and overdue > tolerance:
+        if self._leading and overdue > seconds(tolerance, "tolerance"):
             raise LeaderElectionLost(f"the lease {self._lock.name} expired {overdue:.1f} s ago and was not renewed")
 
     def _begin_leading(self) -> None:

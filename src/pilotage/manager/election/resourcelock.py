@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Protocol
 
 from pilotage.errors import InvalidDefinition
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, seconds_field
 from pilotage.meta.scalars.times import MicroTime
 
 JITTER = 1.2
@@ -49,13 +49,12 @@ class ResourceLock(Protocol):
 class LeaseTimings:
     """In seconds, as in controller-runtime."""
 
-    lease_duration: float = 15.0
-    renew_deadline: float = 10.0
-    retry_period: float = 2.0
+    lease_duration: SecondsField = seconds_field(15.0, zero=False)
+    renew_deadline: SecondsField = seconds_field(10.0, zero=False)
+    retry_period: SecondsField = seconds_field(2.0, zero=False)
 
     def __post_init__(self) -> None:
-        if not 0 < self.retry_period < math.inf or not self.lease_duration < math.inf:
-            raise InvalidDefinition("lease_duration, renew_deadline and retry_period must be more than 0 seconds")
+        check_fields(self)
         if self.lease_duration <= self.renew_deadline:
             raise InvalidDefinition(
                 f"lease_duration ({self.lease_duration:g} s) must be more than renew_deadline "

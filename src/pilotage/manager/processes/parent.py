@@ -12,12 +12,13 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 
-from pilotage.errors import InvalidDefinition, PilotageError
+from pilotage.errors import PilotageError
 from pilotage.http.health import text_response
 from pilotage.http.messages import HTTPRequest, HTTPResponse
 from pilotage.manager.endpoints.server import Routes, Server
 from pilotage.manager.processes import aggregation, child
 from pilotage.manager.processes.child import Main
+from pilotage.meta.bounds.amounts import count
 from pilotage.net.sockets import address_text, parse_bind_address
 from pilotage.telemetry.logs import logger
 from pilotage.telemetry.metrics import CONTENT_TYPE, METRICS_PATH
@@ -45,8 +46,7 @@ def run_processes(
     together, and `health_probe_bind_address` serves `/healthz` and `/readyz`, which pass if those of all managers do.
     The managers themselves are given no address.
     """
-    if processes < 0:
-        raise InvalidDefinition(f"processes={processes}: the number of processes cannot be negative")
+    count(processes, "processes")
     for address in (metrics_bind_address, health_probe_bind_address):
         parse_bind_address(address)
     children = _start(main, processes or len(os.sched_getaffinity(0)))

@@ -95,7 +95,7 @@ def new_shards(options: ManagerOptions, cluster: Cluster, supervision: Supervisi
     client = cluster.client if separate is None else separate[0]
     me = f"{options.shards}-{uuid.uuid4().hex[:12]}"
     duration = max(1, math.ceil(options.lease_duration))
-    namespace = lease_namespace(options, "shards")
+    namespace = lease_namespace(options, cluster, "shards")
     membership = Membership(namespace, options.shards, me, duration, options.leader_election_labels)
     leases = MemberLeases(client, cluster, membership, clock)
     loop = asyncio.get_running_loop()

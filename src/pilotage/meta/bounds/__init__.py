@@ -1,1 +1,1 @@
-"""What bounds the work and the memory of a program: backoff, token buckets, mappings of bounded size."""
+"""What bounds the time, work and memory of a program: durations, counts, backoff, token buckets, bounded mappings."""

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 TYPE_CHECKING = False  # a command that prints a table loads this, and no typing
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, overload
 
 Time = datetime
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
@@ -168,9 +168,41 @@ _MAX_TEXT = 128
 class Duration(timedelta):
     """A length of time, read and written in Go's form: `1h30m0s`, `250ms`, `-1.5s`.
 
-    It is exact to the microsecond; smaller fractions are rounded away from zero, so that `1ns` does not become zero.
-    Sums, differences and multiples of a Duration are Durations.
+    `Duration("1h30m")`, `Duration(hours=1, minutes=30)` and `Duration(timedelta(hours=1.5))` are the same. It is exact
+    to the microsecond; smaller fractions are rounded away from zero, so that `1ns` does not become zero. Sums,
+    differences and multiples of a Duration are Durations.
     """
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __new__(cls, days: str | timedelta, /) -> Duration: ...
+        @overload
+        def __new__(cls, days: float, seconds: float, microseconds: float, /) -> Duration: ...
+        @overload
+        def __new__(
+            cls,
+            *,
+            days: float = 0,
+            seconds: float = 0,
+            microseconds: float = 0,
+            milliseconds: float = 0,
+            minutes: float = 0,
+            hours: float = 0,
+            weeks: float = 0,
+        ) -> Duration: ...
+
+    def __new__(cls, *parts: Any, **units: float) -> Duration:
+        if len(parts) != 1:
+            return super().__new__(cls, *parts, **units)
+        given = parts[0]
+        if isinstance(given, str):
+            return cls.parse(given)
+        if isinstance(given, timedelta):
+            return cls.of(given)
+        raise ValueError(
+            f"Duration({given!r}) has no unit: write Duration(seconds={given!r}), or Go's form as in Duration('30s')"
+        )
 
     @classmethod
     def of(cls, time: timedelta) -> Duration:

@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 
+from pilotage.meta.bounds.optionfields import check_fields, count_field
 from pilotage.meta.scalars import times
 from pilotage.telemetry.logs import logger
 
@@ -26,12 +27,15 @@ class AuditLogOptions:
 
     path: str
     """A file, or `-` for the standard output."""
-    max_size: int = 100 * 2**20
+    max_size: int = count_field(100 * 2**20)
     """The size at which the file is rotated; 0: never."""
-    max_backups: int = 0
+    max_backups: int = count_field(0)
     """How many rotated files are kept; 0: all."""
-    waiting_bytes: int = 16 * 2**20
+    waiting_bytes: int = count_field(16 * 2**20)
     """How much may wait to be written; more is dropped, and the number of dropped events is logged."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 class AuditLog:

@@ -14,6 +14,8 @@ from pilotage.meta.documents import Document, copied
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.services.kinds import (
+    is_headless,
+    needs_cluster_ip,
     needs_health_check_port,
     needs_node_ports,
     node_ports,

@@ -15,6 +15,7 @@ from pilotage.grpc.options import ChannelOptions
 from pilotage.grpc.outgoingcall import OutgoingCall
 from pilotage.grpc.rpc import Code, RPCError
 from pilotage.meta.bounds.backoff import backoff
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, seconds_field
 
 from .address import EtcdAddress
 from .errors import (
@@ -39,10 +40,13 @@ _SHORTEST_ATTEMPT = 0.1
 class CallTimeouts:
     """How long a call may take, in seconds."""
 
-    attempt: float = 3.0
+    attempt: SecondsField = seconds_field(3.0)
     """On one member: longer than an election takes."""
-    total: float = 10.0
+    total: SecondsField = seconds_field(10.0)
     """On all members together."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True)

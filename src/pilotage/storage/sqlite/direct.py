@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pilotage.errors import Compacted, FutureRevision, StorageError
+from pilotage.meta.bounds.amounts import count
 
 from ..bases import LocalStorage
 from ..interface import Entry, Operation, Snapshot, Watch
@@ -37,7 +38,7 @@ class DirectSqliteStorage(LocalStorage):
     def __init__(self, path: str, *, max_value_bytes: int = MAX_VALUE_BYTES) -> None:
         """Open or create the file. Raises StorageError if that fails, StorageBroken for a damaged file."""
         self._process = os.getpid()
-        self._max_value_bytes = max_value_bytes
+        self._max_value_bytes = count(max_value_bytes, "max_value_bytes", least=1)
         self._writing: _Writing | None = None
         self._closed = False
         self._turn = RLock()

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 
 from pilotage.errors import StorageBusy, StorageError
+from pilotage.meta.bounds.amounts import count
 
 from ..history import MAX_HISTORY_BYTES
 from ..historystorage import HistoryStorage
@@ -25,9 +26,23 @@ _CHECK_SECONDS = 5.0
 
 
 class SqliteStorage(HistoryStorage):
-    """A Storage in a file. Created by `open`; belongs to the event loop that opened it."""
+    """A Storage in a file; it belongs to the event loop that opened it.
 
-    def __init__(self, opened: Opening, max_value_bytes: int) -> None:
+    `await SqliteStorage.open(path)` reads the file in a thread. `SqliteStorage(path)` reads it at once, which blocks
+    the event loop for as long as that takes. The arguments are those of `open`.
+    """
+
+    def __init__(
+        self,
+        path: str | Opening,
+        *,
+        max_value_bytes: int = MAX_VALUE_BYTES,
+        max_history_bytes: int = MAX_HISTORY_BYTES,
+        first_revision: int = 1,
+    ) -> None:
+        count(max_value_bytes, "max_value_bytes", least=1)
+        opened = Opening(path, _loop(path), max_history_bytes, first_revision) if isinstance(path, str) else path
+        opened.writer.start()
         super().__init__(opened.watchers)
         self.path = opened.path
         self._loop = asyncio.get_running_loop()
@@ -54,10 +69,8 @@ class SqliteStorage(HistoryStorage):
 
         `first_revision` is that of a new file, as for a storage in memory.
         """
-        loop = asyncio.get_running_loop()
-        opened = await asyncio.to_thread(Opening, path, loop, max_history_bytes, first_revision)
-        opened.writer.start()
-        return cls(opened, max_value_bytes)
+        opened = await asyncio.to_thread(Opening, path, _loop(path), max_history_bytes, first_revision)
+        return cls(opened, max_value_bytes=max_value_bytes)
 
     async def get(self, key: str) -> Entry | None:
         await self._see_others()
@@ -140,3 +153,13 @@ class SqliteStorage(HistoryStorage):
             raise StorageError(
                 f"{self.path} was opened by another event loop (or before a fork): open it in the loop that uses it"
             )
+
+
+def _loop(path: str) -> asyncio.AbstractEventLoop:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise StorageError(
+            f"{path}: a SqliteStorage is opened in the event loop that uses it: call it in an async function, or pass "
+            f'the URL "sqlite:{path}" to Cluster.embedded'
+        ) from None

@@ -10,6 +10,7 @@ from pathlib import Path
 from pilotage.errors import NoCredentials
 from pilotage.http import tls
 from pilotage.http.certificates import Certificate
+from pilotage.meta.bounds.amounts import Seconds, seconds
 from pilotage.telemetry.logs import logger
 from pilotage.telemetry.metrics import REGISTRY
 from pilotage.webhook.certificates.source import Changed
@@ -40,12 +41,12 @@ class CertificateFiles:
         cert_name: str = "tls.crt",
         key_name: str = "tls.key",
         ca_name: str = "ca.crt",
-        reread_seconds: float = REREAD_SECONDS,
+        reread_seconds: Seconds = REREAD_SECONDS,
     ) -> None:
         """`cert_name`, `key_name` and `ca_name` are files in `directory`, which are read each `reread_seconds`."""
         self.directory = Path(directory or Path(tempfile.gettempdir()) / DEFAULT_DIRECTORY)
         self._names = cert_name, key_name, ca_name
-        self._reread_seconds = reread_seconds
+        self._reread_seconds = seconds(reread_seconds, "reread_seconds", zero=False)
         self._certificate: Certificate | None = None
         self._bundle = b""
         self._failing = False

@@ -12,6 +12,7 @@ from pilotage.client.conflicts import PATIENT, retry_on_conflict
 from pilotage.errors import AlreadyExists, ApiError, ConnectionLost
 from pilotage.http import certificates
 from pilotage.http.certificates import Certificate
+from pilotage.meta.bounds.amounts import Seconds, seconds
 from pilotage.meta.models import ObjectMeta
 from pilotage.telemetry.logs import logger
 from pilotage.types.core.v1 import Secret
@@ -42,7 +43,7 @@ class ManagedCertificates:
         clock: Callable[[], datetime],
         *,
         validity: Validity | None = None,
-        check_seconds: float = CHECK_SECONDS,
+        check_seconds: Seconds = CHECK_SECONDS,
     ) -> None:
         """The Secret `name` in `namespace`, for a server at `hosts`. `validity` is that of its certificates, and the
         Secret is checked each `check_seconds`."""
@@ -52,7 +53,7 @@ class ManagedCertificates:
         self._client = client
         self._hosts = tuple(hosts)
         self._clock = clock
-        self._check_seconds = check_seconds
+        self._check_seconds = seconds(check_seconds, "check_seconds", zero=False)
         self._state: SecretState | None = None
         self._trusted: tuple[bytes, datetime] | None = None
 

@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 
 from pilotage.http import certificates
 from pilotage.http.certificates import Certificate
+from pilotage.meta.bounds.optionfields import SecondsField, check_fields, seconds_field
 
 _MAX_HOSTS = 64
 
@@ -25,10 +26,13 @@ _MAX_HOSTS = 64
 class Validity:
     """How long certificates are valid. A new one is made when a third of the time is left."""
 
-    authority: timedelta = timedelta(days=3650)
-    serving: timedelta = timedelta(days=90)
-    overlap: timedelta = timedelta(hours=1)
+    authority: SecondsField = seconds_field(timedelta(days=3650), zero=False)
+    serving: SecondsField = seconds_field(timedelta(days=90), zero=False)
+    overlap: SecondsField = seconds_field(timedelta(hours=1))
     """How long a bundle must be with the clients before it is relied on."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class SecretState:
 
 def first_state(hosts: Sequence[str], now: datetime, validity: Validity) -> SecretState:
     """A new authority and a certificate of it for these hosts."""
-    authority = certificates.authority(now, validity.authority)
+    authority = certificates.authority(now, timedelta(seconds=validity.authority))
     return SecretState(authority, _serving(authority, hosts, now, validity))
 
 
@@ -62,17 +66,18 @@ def next_state(
     `trusted_for` is for how long the clients have had the bundle of `state`; None: they do not have it yet.
     """
     hosts = _all_hosts(hosts, state)
-    overlap_has_passed = trusted_for is not None and trusted_for >= validity.overlap
+    overlap = timedelta(seconds=validity.overlap)
+    overlap_has_passed = trusted_for is not None and trusted_for >= overlap
     expired = certificates.expiry(state.current) <= now
     if expired:  # nothing was renewed for a long time: no valid certificate is left that could overlap
         return first_state(hosts, now, validity)
     if state.next is not None and overlap_has_passed:
         authority = state.next
         return SecretState(authority, _serving(authority, hosts, now, validity), None, state.current.certificate)
-    if state.next is None and state.previous and overlap_has_passed and _since(state.serving, now) >= validity.overlap:
+    if state.next is None and state.previous and overlap_has_passed and _since(state.serving, now) >= overlap:
         return replace(state, previous=b"")
     if state.next is None and not state.previous and is_due(state.current, now):
-        return replace(state, next=certificates.authority(now, validity.authority))
+        return replace(state, next=certificates.authority(now, timedelta(seconds=validity.authority)))
     if is_due(state.serving, now) or not certificates.hosts(state.serving).issuperset(hosts):
         return replace(state, serving=_serving(state.current, hosts, now, validity))
     return state
@@ -91,7 +96,7 @@ def _all_hosts(hosts: Sequence[str], state: SecretState) -> list[str]:
 
 
 def _serving(authority: Certificate, hosts: Sequence[str], now: datetime, validity: Validity) -> Certificate:
-    return certificates.issue(authority, hosts[0], now, names=hosts[1:], validity=validity.serving)
+    return certificates.issue(authority, hosts[0], now, names=hosts[1:], validity=timedelta(seconds=validity.serving))
 
 
 def _since(certificate: Certificate, now: datetime) -> timedelta:
