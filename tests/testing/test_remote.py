@@ -138,9 +138,11 @@ async def test_everything_else_is_deleted_where_one_object_cannot_be() -> None:
     embedded.wrap_transport(KeepingTransport)
     remote = Remote(embedded)
     async with embedded:
+        cleaning = remote.cleaned_up()
+        await cleaning.__aenter__()
+        for name in ("kept", "free"):
+            await embedded.client.create(ConfigMap(metadata=pt.ObjectMeta(name=name, namespace="default")))
         with pytest.raises(pt.Forbidden, match="it is kept"):
-            async with remote.cleaned_up():
-                for name in ("kept", "free"):
-                    await embedded.client.create(ConfigMap(metadata=pt.ObjectMeta(name=name, namespace="default")))
+            await cleaning.__aexit__(None, None, None)
         left = [one.metadata.name for one in await embedded.client.list(ConfigMap, namespace="default")]
         assert left == ["kept"]
