@@ -13,7 +13,7 @@ from pilotage.client.conflicts import PATIENT, retry_on_conflict
 from pilotage.errors import AlreadyExists, Conflict, Forbidden, InvalidDefinition, NoMatch, Timeout
 from pilotage.meta.bounds.backoff import backoff
 from pilotage.meta.documents import Document, copied
-from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.kinds import DEFINITION_OWNER, GroupVersionKind
 from pilotage.meta.models import Resource
 from pilotage.meta.unstructured import Unstructured
 from pilotage.schema.generate.crd import crds
@@ -92,12 +92,12 @@ async def _apply(client: Client, document: dict[str, Any]) -> bool:
     async def attempt() -> bool:
         found = await client.find(DEFINITION, document["metadata"]["name"])
         if found is None:
-            await client.create(Unstructured(document))
+            await client.create(Unstructured(document), field_owner=DEFINITION_OWNER)
             return True
         if (spec := merged(found.document["spec"], document["spec"])) == found.document["spec"]:
             return False
         found["spec"] = spec
-        await client.update(found)
+        await client.update(found, field_owner=DEFINITION_OWNER)
         return True
 
     return await retry_on_conflict(attempt, PATIENT, also=(AlreadyExists,))  # others may install it at the same time
