@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from pilotage.cli.errors import NOT_RECONCILED, CommandError, Interrupted, NotReconciled
+from pilotage.cli.kit.embedded import Setup, set_up
 from pilotage.cli.kit.execution import UNFINISHED
 from pilotage.cli.kit.exits import code_of, print_error
-from pilotage.cli.kit.installation import Setup, set_up
 from pilotage.cli.kit.logfile import LogFile
 from pilotage.cli.signals.deadline import ExitDeadline
 from pilotage.cli.signals.interruption import Interruption, TimeLimit, listed

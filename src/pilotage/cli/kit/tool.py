@@ -257,7 +257,7 @@ class Tool:
             return url
         if not creates_tenant(command.name, options):
             return _EMPTY
-        from pilotage.cli.kit.installation import install
+        from pilotage.cli.kit.embedded import install
         from pilotage.cli.kit.newtenant import new_tenant
 
         setup = None if self._reconciles(command, options) else self.setup
@@ -373,7 +373,7 @@ class Tool:
             audit_policy_file=self.audit_policy_file,
         ) as cluster:
             if installs:
-                from pilotage.cli.kit.installation import install
+                from pilotage.cli.kit.embedded import install
 
                 await install(cluster, self._own_kinds, self.setup)
             yield cluster
