@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 import pilotage as pt
@@ -128,10 +126,10 @@ def test_a_conversion_of_a_deployed_program_is_left_alone() -> None:
     )
 
 
-def manager_of(cluster: pt.Cluster, namespace: str, **options: Any) -> pt.Manager:
+def manager_of(cluster: pt.Cluster, namespace: str, *, port: int = 0, register: bool = True) -> pt.Manager:
     """An operator with webhooks, as it runs on the machine of a developer. They are for objects of one namespace: the
     real server serves other tests, too."""
-    server = pt.WebhookServerOptions(**{"host": "127.0.0.1", "port": 0, "secret_namespace": namespace} | options)
+    server = pt.WebhookServerOptions(host="127.0.0.1", secret_namespace=namespace, port=port, register=register)
     manager = pt.Manager(cluster, pt.ManagerOptions(webhook_server_options=server, handle_signals=False))
     selector = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
     builder = pt.WebhookBuilder(manager).for_(Book).named(f"{namespace}.ownership")

@@ -263,7 +263,7 @@ def test_every_entry_point_starts_again_with_the_conversions_of_the_program(
             assert process.stdout.readline() == "nightly at 2 30\n"
         finally:
             process.send_signal(signal.SIGTERM)
-            _, errors = process.communicate(100)
+            _, errors = process.communicate(timeout=100)
         assert process.returncode == 0, errors
 
 
@@ -275,7 +275,7 @@ def test_a_setup_that_fails_installs_nothing_at_any_entry_point(tmp_path: Path, 
     assert process.stderr is not None
     failed = next((line for line in process.stderr if "not today" in line), "")
     process.send_signal(signal.SIGTERM)
-    process.communicate(100)
+    process.communicate(timeout=100)
     assert "not today" in failed
     stored = run_kit(tmp_path, "get", "crd", "-o", "name", "--storage", "sqlite:jobs.db")
     assert stored.stdout == "", stored
