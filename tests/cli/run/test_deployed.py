@@ -87,7 +87,7 @@ def test_a_run_leaves_what_was_applied_as_it_is_and_serves_webhooks_only_where_i
     kubectl("delete", "mutatingwebhookconfigurations", "-l", "app.kubernetes.io/name=hello")
     serving = ForkedProcess("-m", "pilotage.cli", "run", *words, "--install", "-f", "world.yaml", folder=tmp_path)
     assert serving.stdout.readline() == "greeted world\n"
-    # Not the object of -f: the part of kube-apiserver that serves CRDs may notice webhooks a moment later than the rest.
+    # Not the object of -f: the part of kube-apiserver that serves CRDs may notice webhooks later than the rest.
     (tmp_path / "moon.yaml").write_text((tmp_path / "world.yaml").read_text().replace("world", "moon"))
     kubectl("create", "-f", "moon.yaml")
     assert kubectl("get", "greetings", "moon", "-o", "jsonpath={.metadata.labels.seen}") == "yes"
