@@ -7,7 +7,7 @@ import pytest
 import pilotage as pt
 from pilotage.cluster.installation import DEFINITION, install
 from pilotage.errors import AlreadyExists, Conflict, NoMatch, Timeout
-from pilotage.rest import APIRequest, Page, Response, TransportWrapper, Verb
+from pilotage.rest import APIRequest, Response, TransportWrapper, Verb
 
 
 class ThingSpec(pt.Model):
@@ -113,8 +113,10 @@ async def test_after_conflicts_without_end_the_installation_fails(
 class Unserved(TransportWrapper):
     """A server that never serves what was installed."""
 
-    async def list(self, request: APIRequest) -> Page:
-        raise NoMatch("not yet")
+    async def call(self, request: APIRequest) -> Response:
+        if request.resource.resource == "things":
+            raise NoMatch("not yet")
+        return await self._inner.call(request)
 
 
 @pytest.mark.virtual_time

@@ -61,9 +61,10 @@ def reconciler(env: Environment) -> CopyReconciler:
 
 
 async def test_the_parts_are_fixtures_too(
-    pilotage_env: Environment, cluster: pt.Cluster, manager: pt.Manager, client: pt.Client
+    pilotage_env: Environment, pilotage_cluster: pt.Cluster, pilotage_manager: pt.Manager, pilotage_client: pt.Client
 ) -> None:
-    assert (cluster, manager, client) == (pilotage_env.cluster, pilotage_env.manager, pilotage_env.client)
+    parts = (pilotage_cluster, pilotage_manager, pilotage_client)
+    assert parts == (pilotage_env.cluster, pilotage_env.manager, pilotage_env.client)
 
 
 class TestFixtures:

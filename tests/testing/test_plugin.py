@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from pilotage.testing import plugin
+
 from .. import forked
 
 COMMAND = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "pilotage.testing.plugin"]
@@ -117,3 +119,9 @@ def test_a_run_without_its_fixtures_imports_nothing_of_pilotage_but_the_plugin(t
     ran = subprocess.run(command, cwd=tmp_path, env=os.environ | ALONE, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout
     assert "not a number, nor random" in run(tmp_path, "--pilotage-seed=x").stderr
+
+
+def test_every_fixture_of_the_plugin_has_a_name_that_other_plugins_do_not_use() -> None:
+    found = [name for name, value in vars(plugin).items() if type(value).__name__ == "FixtureFunctionDefinition"]
+    assert "pilotage_env" in found
+    assert [name for name in found if not name.lstrip("_").startswith("pilotage_")] == []

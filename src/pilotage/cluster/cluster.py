@@ -72,7 +72,8 @@ class Cluster:
         self.refusals = Refusals()
         """The permissions that were refused to the clients of this cluster."""
         self.conversions: dict[str, Document] = {}
-        """The `spec.conversion` of CRDs by their names: the webhooks of this program, which `install` registers."""
+        """The `spec.conversion` of CRDs by their names: the webhooks of this program, which `install` registers. Empty
+        where this program does not serve the webhook that it has."""
 
     @classmethod
     def embedded(

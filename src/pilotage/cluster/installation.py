@@ -10,10 +10,10 @@ from typing import Any
 
 from pilotage.client.client import Client
 from pilotage.client.conflicts import PATIENT, retry_on_conflict
-from pilotage.errors import AlreadyExists, Conflict, NoMatch, Timeout
+from pilotage.errors import AlreadyExists, Conflict, Forbidden, InvalidDefinition, NoMatch, Timeout
 from pilotage.meta.bounds.backoff import backoff
 from pilotage.meta.documents import Document, copied
-from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.kinds import DEFINITION_OWNER, GroupVersionKind
 from pilotage.meta.models import Resource
 from pilotage.meta.unstructured import Unstructured
 from pilotage.schema.generate.crd import crds
@@ -23,6 +23,8 @@ DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefin
 FIELD_OWNER = "pilotage"
 WAIT_SECONDS = 30.0
 _FIRST_LOOK, _LONGEST_LOOK = 0.02, 0.5
+_PROBE = "pilotage-probe"
+"""The name of an object that does not exist."""
 
 
 async def install(
@@ -30,13 +32,23 @@ async def install(
 ) -> None:
     """Apply the CRDs of `types` and wait until they are served. Installing what is there already changes nothing.
 
-    `conversions` is the `spec.conversion` of definitions by their names.
+    `conversions` is the `spec.conversion` of definitions by their names; an empty one is that of another program.
     """
-    documents = crds(types)
+    documents, conversions = crds(types), conversions or {}
     for document in documents:
-        if conversion := (conversions or {}).get(document["metadata"]["name"]):
+        name = document["metadata"]["name"]
+        if conversion := conversions.get(name):
             document["spec"]["conversion"] = conversion
+        elif name in conversions:
+            await _check_converted(client, name)
     changed = [await _apply(client, document) for document in documents]
+    await wait_served(client, types, discover=any(changed))
+
+
+async def wait_served(client: Client, types: Sequence[type[Resource]], *, discover: bool = False) -> None:
+    """Wait until the CRDs of `types` are served; another process may apply them meanwhile. With `discover`, the REST
+    mapper reads all that is served. Raises Timeout after 30 s."""
+    documents = crds(types)
     try:
         async with asyncio.timeout(WAIT_SECONDS):
             for document in documents:
@@ -44,7 +56,7 @@ async def install(
             for kind in types:
                 if kind.__resource__.served:
                     await _wait_served(client, kind)
-            if any(changed):
+            if discover:
                 await client.rest_mapper.discover()
             for kind in types:
                 if kind.__resource__.served:
@@ -55,6 +67,17 @@ async def install(
             f"CustomResourceDefinitions are not served {WAIT_SECONDS:.0f} s after they were applied: {names}; see "
             "their conditions (kubectl describe crd), and retry when the API server serves them"
         ) from None
+
+
+async def _check_converted(client: Client, name: str) -> None:
+    """Refuse a definition whose objects nothing would convert: fields that the other version does not have are lost."""
+    found = await client.find(DEFINITION, name)
+    if found is None or found.nested("spec", "conversion", "strategy", default="") != "Webhook":
+        raise InvalidDefinition(
+            f"{name} cannot be installed: its versions are converted by a webhook, and the webhook server of this "
+            "program is disabled; enable it (WebhookServerOptions.port, --webhook-bind-address), or first apply the "
+            "manifests of a deployed program, which then converts them"
+        )
 
 
 async def apply_manifests(client: Client, manifests: Iterable[Mapping[str, Any]]) -> None:
@@ -69,12 +92,12 @@ async def _apply(client: Client, document: dict[str, Any]) -> bool:
     async def attempt() -> bool:
         found = await client.find(DEFINITION, document["metadata"]["name"])
         if found is None:
-            await client.create(Unstructured(document))
+            await client.create(Unstructured(document), field_owner=DEFINITION_OWNER)
             return True
         if (spec := merged(found.document["spec"], document["spec"])) == found.document["spec"]:
             return False
         found["spec"] = spec
-        await client.update(found)
+        await client.update(found, field_owner=DEFINITION_OWNER)
         return True
 
     return await retry_on_conflict(attempt, PATIENT, also=(AlreadyExists,))  # others may install it at the same time
@@ -82,7 +105,8 @@ async def _apply(client: Client, document: dict[str, Any]) -> bool:
 
 async def _wait_established(client: Client, name: str) -> None:
     for looks in count():
-        document = (await client.get(DEFINITION, name)).document
+        found = await client.find(DEFINITION, name)
+        document = found.document if found is not None else {}
         conditions = {one["type"]: one for one in document.get("status", {}).get("conditions") or ()}
         if conditions.get("Established", {}).get("status") == "True":
             return
@@ -93,9 +117,14 @@ async def _wait_established(client: Client, name: str) -> None:
 
 
 async def _wait_served(client: Client, kind: type[Resource]) -> None:
+    """Wait until requests are answered. An object that does not exist is asked for, because a list would convert the
+    objects that do, and the webhook that converts them may not run."""
+    namespace = "default" if kind.__resource__.namespaced else ""
     for looks in count():
         try:
-            await client.list(kind, limit=1)
+            await client.find(kind, _PROBE, namespace=namespace)
+            return
+        except Forbidden:  # discovery, which every user may read, has to suffice
             return
         except NoMatch:
             await asyncio.sleep(backoff(looks, _FIRST_LOOK, _LONGEST_LOOK))

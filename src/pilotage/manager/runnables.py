@@ -16,17 +16,34 @@ class Group(StrEnum):
 
     HTTP_SERVERS = "http-servers"
     WEBHOOKS = "webhooks"
+    DEFINITIONS = "definitions"
     CACHES = "caches"
     OTHERS = "others"
     WARM_UP = "warm-up"
     LEADER_ELECTION = "leader-election"
 
 
-START_ORDER = (Group.HTTP_SERVERS, Group.WEBHOOKS, Group.CACHES, Group.OTHERS, Group.WARM_UP)
+START_ORDER = (
+    Group.HTTP_SERVERS,
+    Group.WEBHOOKS,
+    Group.DEFINITIONS,
+    Group.CACHES,
+    Group.OTHERS,
+    Group.WARM_UP,
+)
 """The start order; then the election, then LEADER_ELECTION. Servers start before caches: a list may need a conversion
-webhook of this program, and the kubelet must not restart a program that still fills a large cache."""
+webhook of this program, and the kubelet must not restart a program that still fills a large cache. CRDs are installed
+between the two: with the webhook that converts their objects, and before they are listed."""
 
-STOP_ORDER = (Group.WARM_UP, Group.OTHERS, Group.LEADER_ELECTION, Group.CACHES, Group.WEBHOOKS, Group.HTTP_SERVERS)
+STOP_ORDER = (
+    Group.WARM_UP,
+    Group.OTHERS,
+    Group.LEADER_ELECTION,
+    Group.CACHES,
+    Group.DEFINITIONS,
+    Group.WEBHOOKS,
+    Group.HTTP_SERVERS,
+)
 """The stop order: users of the caches stop before the caches, and probes are answered until the end."""
 
 

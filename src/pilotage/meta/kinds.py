@@ -106,6 +106,8 @@ class GroupVersionResource(NamedTuple):
 
 CUSTOM_RESOURCE_DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 """The resource that defines other resources."""
+DEFINITION_OWNER = "pilotage-install"
+"""The field manager of the definitions that programs install."""
 
 
 def version_priority(version: str) -> tuple[int, int, int, str]:

@@ -110,19 +110,19 @@ def pilotage_env(
 
 
 @pytest.fixture
-def cluster(pilotage_env: Environment) -> Cluster:
+def pilotage_cluster(pilotage_env: Environment) -> Cluster:
     """The API server of `pilotage_env`."""
     return pilotage_env.cluster
 
 
 @pytest.fixture
-def manager(pilotage_env: Environment) -> Manager:
+def pilotage_manager(pilotage_env: Environment) -> Manager:
     """The manager of `pilotage_env`."""
     return pilotage_env.manager
 
 
 @pytest.fixture
-def client(pilotage_env: Environment) -> Client:
+def pilotage_client(pilotage_env: Environment) -> Client:
     """The test's client of `pilotage_env`, which reads and writes live."""
     return pilotage_env.client
 

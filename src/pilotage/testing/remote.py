@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 
 import msgspec
@@ -15,9 +15,14 @@ from pilotage.client.config import Config
 from pilotage.cluster.apiserver import RemoteAPIServer
 from pilotage.cluster.cluster import Cluster
 from pilotage.cluster.writes import PendingWrite
-from pilotage.errors import ApiError, Conflict, NotFound, Timeout
+from pilotage.errors import ApiError, Conflict, NotFound, PilotageError, Timeout
 from pilotage.manager.options import ManagerOptions
-from pilotage.meta.kinds import GroupResource, GroupVersionKind, GroupVersionResource
+from pilotage.meta.kinds import (
+    CUSTOM_RESOURCE_DEFINITIONS,
+    GroupResource,
+    GroupVersionKind,
+    GroupVersionResource,
+)
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.meta.scalars.times import system_clock
 from pilotage.meta.unstructured import Unstructured
@@ -42,7 +47,7 @@ _LOOK_SECONDS = 0.1
 _STORING = (Verb.CREATE, Verb.UPDATE, Verb.PATCH)
 _ACCOUNT = GroupVersionKind("", "v1", "ServiceAccount")
 _NAMESPACES = GroupResource("", "namespaces")
-_DEFINITIONS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
+_DEFINITIONS = CUSTOM_RESOURCE_DEFINITIONS.group_resource
 _LAST = (_DEFINITIONS, _NAMESPACES)
 
 
@@ -132,6 +137,8 @@ class Remote:
         if request.write.dry_run or request.subresource or request.verb not in _STORING:
             return
         metadata = _ANSWER.decode(response.body).metadata
+        if not metadata.uid:  # a review: it is answered, and nothing is stored
+            return
         if metadata.uid in self._created or response.code == HTTPStatus.CREATED:
             owners = tuple(owner.uid for owner in metadata.owners or ())
             made = Created(request.resource, metadata.namespace, metadata.name, metadata.uid, owners)
@@ -149,17 +156,38 @@ class Remote:
                         gone.put_nowait(one.uid)
 
     async def _delete_all(self, *, is_bare: bool) -> None:
-        """Delete all created objects; those that contain others (namespaces, definitions) last."""
-        created = list(self._created.values())
+        """Delete all created objects; those that contain others (namespaces, definitions) last. What cannot be deleted
+        keeps nothing else: its error is raised at the end."""
+        stored = {one.resource: await self._stored_as(one.resource) for one in self._created.values()}
+        created = [replace(one, resource=stored[one.resource]) for one in self._created.values()]
         others = [one for one in created if one.resource.group_resource not in _LAST]
         stages = [others, *([one for one in created if one.resource.group_resource == last] for last in _LAST)]
+        problems: list[PilotageError] = []
         for stage in stages:
+            deleted = []
             for one in stage:
-                await self._delete(one)
-                if is_bare and one.resource.group_resource == _NAMESPACES:
-                    await self._finalize(one)
-            for one in stage:
-                await self._wait_until_gone(one)
+                with _collected(problems):
+                    await self._delete(one)
+                    if is_bare and one.resource.group_resource == _NAMESPACES:
+                        await self._finalize(one)
+                    deleted.append(one)
+            for one in deleted:
+                with _collected(problems):
+                    await self._wait_until_gone(one)
+        if problems:
+            raise problems[0] if len(problems) == 1 else ExceptionGroup("objects of the test are left", problems)
+
+    async def _stored_as(self, resource: GroupVersionResource) -> GroupVersionResource:
+        """A custom resource in its storage version, which needs no conversion: the webhook of the test has stopped."""
+        name = f"{resource.resource}.{resource.group}"
+        if not resource.group:
+            return resource
+        try:
+            found = await self._used.call(APIRequest(Verb.GET, CUSTOM_RESOURCE_DEFINITIONS, name=name))
+        except ApiError:  # it is built in, or the test may not read definitions
+            return resource
+        versions = Unstructured.from_bytes(found.body).document["spec"]["versions"]
+        return resource._replace(version=next(each["name"] for each in versions if each["storage"]))
 
     async def _delete(self, one: Created) -> None:
         options = DeleteOptions(uid=one.uid, propagation_policy="Background", grace_period_seconds=0)
@@ -205,6 +233,15 @@ class Remote:
         request = APIRequest(Verb.PATCH, one.resource, one.namespace, one.name, body=body, content_type=kind)
         with suppress(NotFound):
             await self._used.call(request)
+
+
+@contextmanager
+def _collected(problems: list[PilotageError]) -> Iterator[None]:
+    """Add the error of the block to the list."""
+    try:
+        yield
+    except PilotageError as error:
+        problems.append(error)
 
 
 class _PatientAPIServer(RemoteAPIServer):

@@ -12,6 +12,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.webhook.addresses import with_bundle
 from pilotage.webhook.admission import CONNECT, CREATE, DELETE, UPDATE
+from pilotage.webhook.ownership import FieldPath
 
 MUTATING = GroupVersionKind("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration")
 VALIDATING = GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
@@ -107,6 +108,10 @@ class Declaration:
     @property
     def kind(self) -> GroupVersionKind:
         return MUTATING if self.mutating else VALIDATING
+
+    @property
+    def client_config(self) -> FieldPath:
+        return ("webhooks", {"name": self.name}, "clientConfig")
 
     def document(self, client_config: Document) -> Document:
         """The whole configuration."""

@@ -19,7 +19,8 @@ from pilotage.meta.unstructured import Unstructured
 from pilotage.webhook.addresses import WebhookAddress, with_bundle
 from pilotage.webhook.admission import CREATE, AdmissionRequest, AdmissionResponse, denied
 from pilotage.webhook.declarations import Declaration, RegistrationOptions, WebhookRule
-from pilotage.webhook.registration import FIELD_OWNER, complete
+from pilotage.webhook.ownership import FIELD_OWNER
+from pilotage.webhook.registration import complete
 
 PATH = "/pilotage-probe"
 WAIT_SECONDS = 30.0

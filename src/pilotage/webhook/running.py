@@ -90,6 +90,9 @@ class Running:
         async with AsyncExitStack() as stack:
             if serves:
                 await self._listen(stack)
+            await self._registration.check(list(self._contents.declarations.values()))
+            if serves:
+                await self._certify()
             stack.callback(self._withdraw)
             stack.push_async_callback(self._unregister)
             await self._register()
@@ -112,10 +115,14 @@ class Running:
         # It is bound before there is a certificate: the port may be a free one, and is a part of the address.
         self.address = await stack.enter_async_context(self._listener.open())
         self._reached_at = reachable_address(self._options, self._environment, self.address[1])
+        log.info("Serving webhook server", host=self._options.host, port=self.address[1])
+
+    async def _certify(self) -> None:
+        """Have a certificate: the Secret of another program is not written before the registrations were checked."""
+        assert self._listener is not None
         self._source = self._options.certificates or self._managed_certificates()
         await self._source.open()
         self._listener.load(self._source.certificate)
-        log.info("Serving webhook server", host=self._options.host, port=self.address[1])
 
     def _managed_certificates(self) -> ManagedCertificates:
         options, environment = self._options, self._environment

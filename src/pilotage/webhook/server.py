@@ -8,7 +8,10 @@ from collections.abc import Callable, Sequence
 from pilotage.errors import InvalidDefinition
 from pilotage.http import tls
 from pilotage.http.messages import Handler
+from pilotage.meta.documents import Document
 from pilotage.telemetry.logs import logger
+from pilotage.webhook.addresses import IN_PROCESS_HOST, HostAddress
+from pilotage.webhook.conversion.declaration import ConversionDeclaration
 from pilotage.webhook.conversion.webhook import PATH as CONVERSION_PATH
 from pilotage.webhook.conversion.webhook import ConversionWebhook
 from pilotage.webhook.endpoint import WebhookEndpoint
@@ -113,6 +116,14 @@ class WebhookServer:
         self._contents.declarations[key] = declaration
         self._contents.changed.set()
 
+    @property
+    def in_process_conversions(self) -> dict[str, Document]:
+        """The `spec.conversion` of the CRDs whose versions are converted here, by their names, for an API server in the
+        process that this server runs in."""
+        declared = [each for each in self._contents.declarations.values() if isinstance(each, ConversionDeclaration)]
+        address = HostAddress(IN_PROCESS_HOST)
+        return {each.name: each.conversion(address.client_config(each.path)) for each in declared}
+
     def _check_path(self, path: str) -> None:
         if not path.startswith("/"):
             raise InvalidDefinition(f"the path of a webhook must start with '/', not {path!r}")
@@ -142,6 +153,8 @@ class WebhookServer:
         """Serve until cancelled."""
         if self.options.port == DISABLED:
             log.info("Webhook server is disabled")
+            if self._environment is not None:
+                self._environment().conversions.update({name: {} for name in self.in_process_conversions})
             self._started.set()
             return
         if self._environment is None:

@@ -20,6 +20,7 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.unstructured import Unstructured
 from tests import forked
 from tests.cli.run.greetings import OPERATOR, write_object, write_operator
+from tests.cli.run.jobs import BROKEN, write_jobs
 from tests.forked import ForkedProcess
 
 GREETING = GroupVersionKind("greetings.pilotage.dev", "v1", "Greeting")
@@ -27,6 +28,10 @@ GREETING = GroupVersionKind("greetings.pilotage.dev", "v1", "Greeting")
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return forked.run("-m", "pilotage.cli", "run", *words, folder=folder)
+
+
+def run_kit(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return forked.run("-m", "pilotage.cli", *words, folder=folder)
 
 
 def failure(folder: Path, *words: str) -> str:
@@ -225,6 +230,55 @@ def test_a_changed_file_restarts_the_program_and_a_signal_ends_both(tmp_path: Pa
         _, errors = process.communicate(timeout=60)  # until the child has ended, too: it has the same streams
     assert process.returncode == 0
     assert "pilotage: Restarting: hello.py changed\n" in errors
+
+
+ENTRY_POINTS = {
+    "run": ("-m", "pilotage.cli", "run", "jobs.py"),
+    "pt.run": ("program.py",),
+    "processes": ("-m", "pilotage.cli", "run", "jobs.py", "--processes", "2"),
+    "reload": ("-m", "pilotage.cli", "run", "jobs.py", "--reload"),
+    "every": ("-m", "pilotage.cli", "run", "jobs.py", "--until-idle", "--every", "3600"),
+}
+
+
+def started(folder: Path, *words: str) -> ForkedProcess | subprocess.Popen[str]:
+    """A running program; one that starts its own command line again needs an interpreter of its own."""
+    if "--reload" not in words:
+        return ForkedProcess(*words, folder=folder)
+    command = [sys.executable, *words]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("words", ENTRY_POINTS.values(), ids=ENTRY_POINTS.keys())
+def test_every_entry_point_starts_again_with_the_conversions_of_the_program(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    write_jobs(tmp_path)
+    (tmp_path / "program.py").write_text("import pilotage as pt\nfrom jobs import setup\n\npt.run(setup)\n")
+    flags = ("--storage", "sqlite:jobs.db", "-f", "nightly.yaml")
+    for _ in range(2):
+        process = started(tmp_path, *words, *flags)
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "nightly at 2 30\n"
+        finally:
+            process.send_signal(signal.SIGTERM)
+            _, errors = process.communicate(timeout=100)
+        assert process.returncode == 0, errors
+
+
+@pytest.mark.parametrize("words", ENTRY_POINTS.values(), ids=ENTRY_POINTS.keys())
+def test_a_setup_that_fails_installs_nothing_at_any_entry_point(tmp_path: Path, words: tuple[str, ...]) -> None:
+    write_jobs(tmp_path, BROKEN)
+    (tmp_path / "program.py").write_text("import pilotage as pt\nfrom jobs import setup\n\npt.run(setup)\n")
+    process = started(tmp_path, *words, "--storage", "sqlite:jobs.db")
+    assert process.stderr is not None
+    failed = next((line for line in process.stderr if "not today" in line), "")
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=100)
+    assert "not today" in failed
+    stored = run_kit(tmp_path, "get", "crd", "-o", "name", "--storage", "sqlite:jobs.db")
+    assert stored.stdout == "", stored
 
 
 BLOCKING = """

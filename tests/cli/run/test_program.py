@@ -14,7 +14,9 @@ from pilotage.cli.program.target import load_target
 from pilotage.cli.run.arguments import Flags
 from pilotage.cli.run.program import Program
 from pilotage.cli.terminal import Terminal
+from pilotage.cluster.installation import DEFINITION as DEFINITIONS
 from tests.cli.run.greetings import KIND, OPERATOR, write_object, write_operator
+from tests.cli.run.jobs import BROKEN, DEFINITION, JOBS, write_jobs
 
 pytestmark = [pytest.mark.usefixtures("own_imports")]
 
@@ -132,3 +134,55 @@ async def test_credentials_that_cannot_be_had_name_the_kubeconfig_once(tmp_path:
     kubeconfig = write_kubeconfig(tmp_path, f"{{exec: {plugin}}}")
     with pytest.raises(CommandError, match=r"^kubeconfig [^ ]*: user 'me': the credential plugin no-such-plugin "):
         await program(Flags(kubeconfig=kubeconfig)).run()
+
+
+def jobs(flags: Flags, text: str = JOBS) -> Program:
+    return Program(load_target(str(write_jobs(Path(), text))), flags, Terminal(io.StringIO()), "jobs")
+
+
+async def versions_of_jobs(storage: str) -> list[str]:
+    """The versions of the stored definition; empty if there is none."""
+    async with pt.Cluster.embedded(storage) as cluster:
+        found = await cluster.client.find(DEFINITIONS, DEFINITION)
+        return [] if found is None else [version["name"] for version in found["spec"]["versions"]]
+
+
+async def test_a_program_with_a_conversion_starts_again_on_what_it_has_stored(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    flags = Flags(storage="sqlite:jobs.db", filename=(Path("nightly.yaml"),), until_idle=True)
+    for _ in range(2):
+        await jobs(flags).run()
+        assert capsys.readouterr().out.splitlines()[0] == "nightly at 2 30"
+
+
+async def test_a_setup_that_fails_installs_no_definition_and_changes_none() -> None:
+    flags = Flags(storage="sqlite:jobs.db", until_idle=True)
+    with pytest.raises(CommandError, match="not today"):
+        await jobs(flags, BROKEN).run()
+    assert await versions_of_jobs("sqlite:jobs.db") == []
+    async with pt.Cluster.embedded("sqlite:jobs.db") as cluster:
+        await cluster.install(load_target(str(write_jobs(Path()))).module.Job)
+    with pytest.raises(CommandError, match="not today"):
+        await jobs(flags, BROKEN).run()
+    assert await versions_of_jobs("sqlite:jobs.db") == ["v2"]
+
+
+async def test_a_setup_is_called_before_its_kinds_are_served(capsys: pytest.CaptureFixture[str]) -> None:
+    asks = """
+async def setup(manager):
+    from pilotage.errors import NoMatch
+    try:
+        await manager.api_reader.list(Greeting)
+    except NoMatch:
+        print("not served yet")
+    GreetingReconciler(manager).setup_with_manager(manager)
+"""
+    await program(Flags(storage="memory:", until_idle=True), OPERATOR + asks).run()
+    assert capsys.readouterr().out == "not served yet\n"
+
+
+async def test_versions_that_nothing_converts_are_not_installed() -> None:
+    with pytest.raises(pt.InvalidDefinition, match=f"{DEFINITION} cannot be installed: its versions are converted by"):
+        await jobs(Flags(storage="sqlite:jobs.db", webhook_bind_address="0", until_idle=True)).run()
+    assert await versions_of_jobs("sqlite:jobs.db") == []

@@ -128,7 +128,7 @@ async def _stored(url: str, command: Command, options: argparse.Namespace) -> As
         if not exists and creates_tenant(command.name, options):
             from pilotage.cli.kit.newtenant import new_tenant
 
-            storage = new = await exits.enter_async_context(new_tenant(url, tenant, ()))
+            storage = new = await exits.enter_async_context(new_tenant(url, tenant))
             exits.enter_context(new.writing())
         cluster = await exits.enter_async_context(Cluster.embedded(storage, tenant=tenant, encryption_keys=keys))
         async with completed(cluster):

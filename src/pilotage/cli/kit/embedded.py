@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import TYPE_CHECKING
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any
 
 from pilotage.meta.scalars import times
 from pilotage.rest.request import APIRequest, Form, Verb
@@ -14,10 +15,14 @@ from pilotage.rest.transport import Transport, TransportWrapper
 if TYPE_CHECKING:
     from pilotage.client import Client
     from pilotage.cluster import Cluster
+    from pilotage.manager.manager import Manager
     from pilotage.meta.models import Resource
     from pilotage.server.registry import Registry
     from pilotage.server.tables.table import TableWriter
     from pilotage.storage.interface import Storage
+
+Setup = Callable[["Manager"], Any] | str
+"""A function that is given a manager, or its import path."""
 
 
 class PrintingTransport(TransportWrapper):
@@ -46,6 +51,30 @@ class PrintingTransport(TransportWrapper):
         from pilotage.server.tables.table import TableWriter
 
         return TableWriter(await self._registry.describe(request), request.options.include_object)
+
+
+async def set_up(setup: Setup, manager: Manager) -> None:
+    """Call the function of a tool, which may be async and is imported now if it is named by its path."""
+    from pilotage.cli.kit.references import load
+
+    result = load(setup)[0](manager) if isinstance(setup, str) else setup(manager)
+    if isawaitable(result):
+        await result
+
+
+async def install(cluster: Cluster, kinds: Sequence[type[Resource]], setup: Setup | None) -> None:
+    """Install the kinds, with the conversions that `setup` declares: a CRD without them would lose fields of objects
+    in another version. The manager that is set up for that is not started."""
+    from pilotage.cli.kit.kinds import has_versions
+
+    if setup is not None and has_versions(kinds):
+        from pilotage.manager.manager import Manager
+        from pilotage.manager.options import ManagerOptions
+
+        async with Manager(cluster, ManagerOptions(handle_signals=False)) as manager:
+            await set_up(setup, manager)
+            cluster.conversions.update(manager.webhook_server.in_process_conversions)
+    await cluster.install(*kinds)
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import pilotage
@@ -114,6 +114,11 @@ class ToolKinds:
     def _file(self) -> str:
         cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
         return f"{cache}/pilotage/kinds/{self._tool}-{zlib.crc32(chr(0).join(self._key).encode()):08x}.json"
+
+
+def has_versions(kinds: Sequence[type[Resource]]) -> bool:
+    """Whether a kind has several versions, between which the program may convert."""
+    return len({kind.__resource__.gvk.group_kind for kind in kinds}) < len(kinds)
 
 
 def visible(kinds: Iterable[type[Resource]]) -> Visible:

@@ -13,7 +13,6 @@ from pilotage.cli.kit.embedded import ensure_namespace
 from pilotage.cli.kit.tenancy import is_missing_file, opened
 from pilotage.cluster import Cluster
 from pilotage.errors import RevisionConflict, StorageError
-from pilotage.meta.models import Resource
 from pilotage.server.tenants import prefix_of
 from pilotage.storage.bases import StorageWrapper
 from pilotage.storage.interface import Check, Entry, Event, Operation, Put, Snapshot, Storage, Watch
@@ -23,21 +22,22 @@ from pilotage.storage.memory import MemoryStorage
 _ETCD_OPERATIONS = 100  # an etcd allows 128 in a commit, unless it is configured otherwise
 
 Open = Callable[[], Awaitable[Storage]]
+Install = Callable[[Cluster], Awaitable[None]]
 
 
 @asynccontextmanager
 async def new_tenant(
-    url: str, tenant: str, kinds: Sequence[type[Resource]], namespace: str = "default"
+    url: str, tenant: str, install: Install | None = None, namespace: str = "default"
 ) -> AsyncIterator[NewTenantStorage]:
     """The storage of a URL as if the tenant existed, with its namespaces, that of the tool among them, and the
-    definitions of `kinds`."""
+    definitions that `install` writes."""
     async with AsyncExitStack() as exits:
         existing: Storage | None = None
 
         async def real() -> Storage:
             return await exits.enter_async_context(opened(url)) if existing is None else existing
 
-        contents = await _contents(tenant, kinds, namespace)
+        contents = await _contents(tenant, install, namespace)
         if not is_missing_file(url):
             existing = await real()
         memory = MemoryStorage() if existing is None else MemoryStorage(first_revision=existing.revision)
@@ -45,11 +45,12 @@ async def new_tenant(
         yield NewTenantStorage(memory, contents, real, most)
 
 
-async def _contents(tenant: str, kinds: Sequence[type[Resource]], namespace: str) -> Sequence[Entry]:
+async def _contents(tenant: str, install: Install | None, namespace: str) -> Sequence[Entry]:
     """What a tenant has before its first object."""
     memory = MemoryStorage()
     async with Cluster.embedded(memory, tenant=tenant) as cluster:
-        await cluster.install(*kinds)
+        if install is not None:
+            await install(cluster)
         if namespace != "default":
             await ensure_namespace(cluster.client, namespace)
     found = (await memory.list(prefix_of(tenant))).entries

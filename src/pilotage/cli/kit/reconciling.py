@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from pilotage.cli.errors import NOT_RECONCILED, CommandError, Interrupted, NotReconciled
+from pilotage.cli.kit.embedded import Setup, set_up
 from pilotage.cli.kit.execution import UNFINISHED
 from pilotage.cli.kit.exits import code_of, print_error
 from pilotage.cli.kit.logfile import LogFile
@@ -23,9 +22,11 @@ from pilotage.cluster import Cluster
 from pilotage.errors import PilotageError
 from pilotage.manager.errors import ManagerStopped, NotIdle, ShutdownForced, ShutdownTimeout
 from pilotage.manager.failures import ReconcileFailure
+from pilotage.manager.installation import Installation
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.runnables import AnyRunnable, Group, group_members
+from pilotage.meta.models import Resource
 from pilotage.telemetry import levels
 from pilotage.telemetry.console import ConsoleFormatter, place_in_program
 from pilotage.telemetry.lines import text_of
@@ -39,7 +40,7 @@ cancelled."""
 _CHECK_SECONDS = 0.25
 _INTERRUPTED = "interrupted: what was written is stored, and the next command reconciles the rest"
 
-Setup = Callable[[Manager], Any]
+_BEFORE_WORK = {Group.HTTP_SERVERS, Group.WEBHOOKS, Group.DEFINITIONS, Group.CACHES}
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class Reconciling:
     """How the reconcilers of a tool are run."""
 
     setup: Setup
+    kinds: Sequence[type[Resource]]
+    """Those of the tool, which are installed when it was set up."""
     timeout: float
     """Seconds until they must be idle; 0: no limit."""
     terminal: Terminal
@@ -116,9 +119,8 @@ async def _run_managed(cluster: Cluster, how: Reconciling, work: _Work, interrup
         interruption.observe(manager)
         if how.ends_process and how.timeout:
             interruption.limit(TimeLimit(how.timeout, how.failure, how.unfinished))
-        result = how.setup(manager)
-        if inspect.isawaitable(result):
-            await result
+        await set_up(how.setup, manager)
+        manager.add(Installation(partial(cluster.install, *how.kinds)))
         manager.add(work)
 
         async def reconcile() -> None:
@@ -183,7 +185,7 @@ class _WebhookManager(Manager):
 
     def add(self, runnable: AnyRunnable) -> None:
         groups = {member.group for member in group_members(runnable)}
-        if isinstance(runnable, _Work) or groups <= {Group.HTTP_SERVERS, Group.WEBHOOKS, Group.CACHES}:
+        if isinstance(runnable, _Work) or groups <= _BEFORE_WORK:
             super().add(runnable)
 
 

@@ -16,7 +16,7 @@ from pilotage.cli.flags import add_switch, add_value, places
 from pilotage.cli.help import examples
 from pilotage.cli.kit.arguments import COMMANDS, RECONCILE, Command
 from pilotage.cli.kit.execution import checked_function, execute, is_light, watches, without_storage_log
-from pilotage.cli.kit.kinds import ToolKinds
+from pilotage.cli.kit.kinds import ToolKinds, has_versions
 from pilotage.errors import InvalidDefinition
 
 TYPE_CHECKING = False
@@ -212,11 +212,13 @@ class Tool:
                 from pilotage.cli.signals.interruption import ended_by_signals
 
                 started = exits.enter_context(ended_by_signals(Interrupted("interrupted")))
-            cluster = await exits.enter_async_context(self._open(storage, options))
+            cluster = await exits.enter_async_context(self._open(storage, options, installs=started is None))
             cluster = await self._with_namespace(cluster, storage, command, options, exits)
             session = await self._embedded_session(cluster, options)
 
             async def written() -> int:
+                if started is not None:  # the kinds are installed by now
+                    session.mapper.replace(await session.resources())
                 with nullcontext() if isinstance(storage, str) else storage.writing():
                     return await run(session, options)
 
@@ -227,12 +229,11 @@ class Tool:
                     return await written()
             from pilotage.cli.kit.logfile import LogFile
             from pilotage.cli.kit.reconciling import Reconciling, logged, with_reconcilers
-            from pilotage.cli.kit.references import load
 
             checkpoint = "" if getattr(options, "every_object", False) else self.name
-            setup = load(self.setup)[0] if isinstance(self.setup, str) else self.setup
             how = Reconciling(
-                setup,
+                self.setup,
+                self._own_kinds,
                 options.reconcile_timeout,
                 session.errors,
                 checkpoint,
@@ -259,9 +260,12 @@ class Tool:
             return url
         if not creates_tenant(command.name, options):
             return _EMPTY
+        from pilotage.cli.kit.embedded import install
         from pilotage.cli.kit.newtenant import new_tenant
 
-        return await exits.enter_async_context(new_tenant(url, options.tenant, self._own_kinds, self.namespace))
+        setup = None if self._reconciles(command, options) else self.setup
+        installed = partial(install, kinds=self._own_kinds, setup=setup)
+        return await exits.enter_async_context(new_tenant(url, options.tenant, installed, self.namespace))
 
     async def _with_namespace(
         self,
@@ -287,7 +291,8 @@ class Tool:
         if storage is not _EMPTY:
             if await has_namespace(cluster.client, self.namespace):
                 return cluster
-            cluster = await exits.enter_async_context(self._open(await copied(storage, options.tenant), options))
+            copy = await copied(storage, options.tenant)
+            cluster = await exits.enter_async_context(self._open(copy, options))
         await ensure_namespace(Client(cluster.registry), self.namespace)  # not stored, so not in the audit log
         return cluster
 
@@ -302,6 +307,8 @@ class Tool:
             return code
         from pilotage.cli.kit import light
 
+        if self.setup is not None and has_versions(self._own_kinds):
+            return None  # its conversions must be known before a CRD is installed
         place = url, self._own_kinds, options.tenant, self._keys_of(options)
         run = checked_function(command, options)
         if command.writes:
@@ -354,8 +361,11 @@ class Tool:
         return await self._session(PrintingTransport(cluster.transport, cluster.registry), options)
 
     @asynccontextmanager
-    async def _open(self, storage: str | Storage, options: argparse.Namespace) -> AsyncIterator[Cluster]:
-        """The storage with the server's work, and the kinds installed."""
+    async def _open(
+        self, storage: str | Storage, options: argparse.Namespace, *, installs: bool = True
+    ) -> AsyncIterator[Cluster]:
+        """The storage with the server's work, and the kinds installed, unless reconcilers run: then that waits for
+        their setup."""
         from pilotage.cluster import Cluster
 
         async with Cluster.embedded(
@@ -365,7 +375,10 @@ class Tool:
             audit_log_path=self.audit_log_path,
             audit_policy_file=self.audit_policy_file,
         ) as cluster:
-            await cluster.install(*self._own_kinds)
+            if installs:
+                from pilotage.cli.kit.embedded import install
+
+                await install(cluster, self._own_kinds, self.setup)
             yield cluster
 
     @property

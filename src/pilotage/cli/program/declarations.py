@@ -57,7 +57,6 @@ async def declarations(target: Target) -> Declarations:
         return _read(target, target.manager, target.manager.options)
     try:
         async with Manager(Cluster.embedded(), ManagerOptions(handle_signals=False)) as manager:
-            await manager.cluster.install(*target.kinds)
             await target.setup(manager)
             return _read(target, manager, None)
     except CommandError:

@@ -126,7 +126,7 @@ def _of_calls(calls: APICalls, resources: Resources) -> Iterator[RequiredPermiss
     for call in calls.definitions:
         yield from _of_definition(call, resources, ("get", "update"))
         yield from _required(EXTENSIONS, DEFINITIONS, ("create",), PermissionScope.CLUSTER, call.text, call.place)
-        yield from _of_call(call, ("list",), "", resources)
+        yield from _of_call(call, ("get",), "", resources)
     for call in calls.migrations:
         yield from _of_definition(call, resources, ("get",))
         yield from _of_definition(call, resources, ("patch",), "/status")

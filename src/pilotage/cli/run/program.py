@@ -1,4 +1,4 @@
-"""One run of a program: connect, install, set up, start, and stop in order."""
+"""One run of a program: connect, set up, start, and stop in order."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from pilotage.cli.run.flags import check_manager_target, manager_options
 from pilotage.cli.run.objects import AppliedObjects
 from pilotage.cli.signals.interruption import Interruption, TimeLimit, ended_by_signals
 from pilotage.cli.terminal import Terminal
+from pilotage.cluster.installation import wait_served
 from pilotage.errors import NoMatch
 from pilotage.manager.errors import ManagerStopped, NotIdle
+from pilotage.manager.installation import Installation
 from pilotage.manager.manager import Manager
 from pilotage.manager.processes.child import process_number
 from pilotage.manager.runs.schedule import every
@@ -27,6 +29,7 @@ from pilotage.tasks import cancel_all
 from pilotage.telemetry.logs import logger
 
 if TYPE_CHECKING:
+    from pilotage.cluster.cluster import Cluster
     from pilotage.meta.models import Resource
 
 log = logger("pilotage.run")
@@ -61,8 +64,8 @@ class Program:
                 log.info(f"Running {self.target.name} on {found.description}")
                 await exits.enter_async_context(connect(found, self.terminal))
                 await exits.enter_async_context(manager)
-                await self._install(manager)
                 await self.target.setup(manager)
+                await self._install(manager)
                 if objects and process_number() <= 1:  # the first of several serves the webhooks that they go through
                     manager.add(AppliedObjects(manager.cluster.client, objects, found.namespace))
                 await exits.enter_async_context(serving(manager.cluster, self.flags, self.target.kinds))
@@ -81,13 +84,12 @@ class Program:
         return found, Manager(found.cluster, options)
 
     async def _install(self, manager: Manager) -> None:
+        """Have the kinds installed at the start, when the program is set up and its conversion webhooks are served."""
         kinds = self.target.kinds
         embedded = not manager.cluster.server_url
         if embedded if self.flags.install is None else self.flags.install:
             if kinds:
-                with self.terminal.working(f"Installing {_listed(kinds)}"):
-                    await manager.cluster.install(*kinds)
-                log.info(f"Installed {_listed(kinds)}")
+                manager.add(Installation(partial(self._install_now, manager.cluster)))
             return
         missing = [kind for kind in kinds if kind.__resource__.served and not await _is_served(manager, kind)]
         if missing:
@@ -95,6 +97,14 @@ class Program:
                 f"the cluster does not serve {_listed(missing)}: install the CustomResourceDefinitions with --install, "
                 f"or with `pilotage crd {self.target.name.partition(':')[0]} | kubectl apply -f -`"
             )
+
+    async def _install_now(self, cluster: Cluster) -> None:
+        kinds = self.target.kinds
+        if process_number() > 1:  # the first of several serves the conversions, and installs
+            await wait_served(cluster.client, kinds, discover=True)
+            return
+        await cluster.install(*kinds)
+        log.info(f"Installed {_listed(kinds)}")
 
     async def _start(self, manager: Manager) -> None:
         if not self.flags.until_idle:
@@ -165,6 +175,6 @@ async def _is_served(manager: Manager, kind: type[Resource]) -> bool:
     return True
 
 
-def _listed(kinds: tuple[type[Resource], ...] | list[type[Resource]]) -> str:
+def _listed(kinds: Sequence[type[Resource]]) -> str:
     found = [kind.__resource__.gvk for kind in kinds]
     return ", ".join(f"{gvk.kind} ({gvk.group}/{gvk.version})" for gvk in found)

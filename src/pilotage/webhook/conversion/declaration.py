@@ -9,6 +9,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.webhook.addresses import with_bundle
 from pilotage.webhook.conversion.webhook import PATH
+from pilotage.webhook.ownership import FieldPath
 
 DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 
@@ -19,6 +20,7 @@ class ConversionDeclaration:
 
     kind: ClassVar[GroupVersionKind] = DEFINITION
     path: ClassVar[str] = PATH
+    client_config: ClassVar[FieldPath] = ("spec", "conversion", "webhook", "clientConfig")
 
     name: str
     """The name of the CRD."""

@@ -112,8 +112,8 @@ from pilotage.testing import Environment
 
 async def test_the_operator_starts_and_becomes_idle(pilotage_env: Environment) -> None:
     target = pt.load_target("{self.package}.operator:setup")
-    await pilotage_env.cluster.install(*target.kinds)
     await target.setup(pilotage_env.manager)
+    await pilotage_env.cluster.install(*target.kinds)
     await pilotage_env.run_until_idle()
 '''
 
