@@ -24,7 +24,7 @@ from pilotage.meta.kinds import GroupKind
 from pilotage.meta.values import Value
 from pilotage.rest.request import APIRequest, Deadline, Form, ListOptions
 from pilotage.rest.response import Page, Response
-from pilotage.server import deadlines, records
+from pilotage.server import records
 from pilotage.server.verbs import tokens
 from pilotage.server.verbs.identity import version_number
 from pilotage.server.verbs.selection import Selection
@@ -161,7 +161,9 @@ class ObjectReader(Value, frozen=True):
         storage = self.context.storage
         if revision <= storage.revision:
             return
-        import asyncio  # a read that need not wait does not load it
+        import asyncio  # a read that need not wait does not load these
+
+        from pilotage.server import deadlines
 
         end = asyncio.get_running_loop().time() + WAIT_SECONDS
         first = deadline if deadline is not None and deadline.time < end else None
