@@ -136,7 +136,7 @@ class ManagerOptions:
 
     shards: str = ""
     """The name of a group of replicas that all work, each key with exactly one of them; empty: one replica works on all
-    keys. Each member has a Lease with this prefix in `leader_election_namespace`."""
+    keys. Each member has a Lease with this prefix in `leader_election_namespace`, which has the same default."""
 
     lease_duration: SecondsField = seconds_field(15.0, zero=False)
     """How long a standby waits after it last saw the lease change before it takes it."""

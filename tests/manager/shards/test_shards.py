@@ -12,6 +12,7 @@ from pilotage.cluster import Cluster
 from pilotage.controller.builder import ControllerBuilder
 from pilotage.controller.request import Request
 from pilotage.errors import InvalidDefinition
+from pilotage.manager.candidate import lease_namespace
 from pilotage.manager.errors import LeaderElectionLost
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
@@ -112,8 +113,15 @@ def test_options_of_shards_that_cannot_work_are_refused() -> None:
         ManagerOptions(shards="shop", lease_duration=1)
 
 
-@pytest.mark.virtual_time
-async def test_outside_a_cluster_shards_need_a_namespace() -> None:
+def test_with_a_remote_server_and_outside_of_a_pod_shards_need_a_namespace() -> None:
+    remote = Cluster.connect("https://127.0.0.1:1", token="unused")
     with pytest.raises(InvalidDefinition, match="shards needs leader_election_namespace"):
-        async with Manager(Cluster.embedded(), ManagerOptions(shards="shop")):
-            pytest.fail("it was opened")
+        lease_namespace(ManagerOptions(shards="shop"), remote, "shards")
+    assert lease_namespace(ManagerOptions(shards="shop", leader_election_namespace="a"), remote, "shards") == "a"
+
+
+@pytest.mark.virtual_time
+async def test_on_an_embedded_server_the_leases_of_shards_are_in_the_default_namespace() -> None:
+    async with Manager(Cluster.embedded(), ManagerOptions(shards="shop")) as manager:
+        await manager.run_until_idle(60)
+        assert len(await manager.cluster.client.list(Lease, namespace="default")) == 1
