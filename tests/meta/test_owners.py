@@ -63,7 +63,7 @@ def test_an_owner_of_the_same_name_with_another_uid_is_another_owner() -> None:
     with pytest.raises(AlreadyOwned, match=r"\(uid 0\), not by one \(uid 1\).*read the owner again") as caught:
         set_controller_reference(widget(), owned)
     assert (caught.value.owner.uid, caught.value.refused.uid) == ("0", "1")
-    assert not has_owner_reference(widget(), owned)
+    assert not has_owner_reference(owned, widget())
     assert not remove_owner_reference(widget(), owned)
     assert [one.uid for one in owned.metadata.owner_references] == ["0"]
     set_owner_reference(widget(), owned)
@@ -75,8 +75,8 @@ def test_an_owner_of_the_same_name_with_another_uid_is_another_owner() -> None:
 def test_an_owner_without_a_uid_is_compared_by_its_name() -> None:
     owned = widget("part", uid="2")
     set_owner_reference(widget(), owned)
-    assert has_owner_reference(widget(uid=""), owned)
-    assert not has_owner_reference(widget("two", uid=""), owned)
+    assert has_owner_reference(owned, widget(uid=""))
+    assert not has_owner_reference(owned, widget("two", uid=""))
     assert remove_owner_reference(widget(uid=""), owned)
 
 

@@ -33,7 +33,7 @@ class ScreenedStorage(StorageWrapper):
         """`problem_of` returns what is wrong with an object as a whole, or an empty text."""
         super().__init__(inner)
         self._problem_of = problem_of
-        self._own: Recent[bytes, None] = Recent(_OWN_VALUES)
+        self._own: Recent[tuple[str, bytes], None] = Recent(_OWN_VALUES)
         self._damaged: dict[str, tuple[int, str]] = {}
 
     async def get(self, key: str) -> Entry | None:
@@ -58,7 +58,7 @@ class ScreenedStorage(StorageWrapper):
         revision = await self._inner.commit(*operations)
         for operation in operations:
             if type(operation) is Put:
-                self._own[operation.value] = None
+                self._own[operation.key, operation.value] = None
         return revision
 
     async def warnings(self, prefix: str) -> Sequence[str]:
@@ -98,7 +98,7 @@ class ScreenedStorage(StorageWrapper):
 
     def _problem(self, entry: Entry, depth: int) -> str:
         """What is wrong with an entry, which is logged when it is found."""
-        if self._own.pop(entry.value, self) is None or not is_object(entry.key):
+        if self._own.pop((entry.key, entry.value), self) is None or not is_object(entry.key):
             entry.checked = _WHOLE
             return ""
         known = self._damaged.get(entry.key)
