@@ -15,7 +15,7 @@ PARALLEL := --numprocesses=$(WORKERS) --dist=worksteal
 # Tests start some hundred Pythons: with their bytecode written once, they take two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo docs test check format cluster-tests cluster-binaries helm foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse bench-webhooks bench-lists bench-etcd newest-python test-pythons dist lock types reference pictures proto recordings clean
+.PHONY: help demo docs test check format cluster-tests cluster-binaries helm foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse bench-webhooks bench-lists bench-etcd newest-python test-newest test-pythons dist lock types reference pictures proto recordings clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 30
@@ -134,6 +134,10 @@ test-pythons: newest-python  ## the tests on each Python from 3.11 to 3.14 that 
 	@$(PYTHON) hack/pythons.py | while read version python; do \
 	  echo "Python $$version"; \
 	  $(MAKE) --no-print-directory test PYTHON=$$python VENV=.venv-$$version || exit 1; done
+
+test-newest: newest-python  ## the tests on the newest Python that this machine has
+	@$(PYTHON) hack/pythons.py | tail -1 | { read -r version python; echo "Python $$version"; \
+	  $(MAKE) --no-print-directory test PYTHON=$$python VENV=.venv-$$version; }
 
 dist: $(READY)  ## build wheel, sdist and SBOM into the folder dist; install them on each installed Python and run the demo
 	$(BIN)/python hack/dist.py dist
