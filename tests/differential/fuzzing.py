@@ -25,7 +25,7 @@ from .shrinking import shrunk
 
 SEQUENCES_IN_A_BATCH = 60
 AT_ONCE = 4
-ALLOCATED = re.compile(r"\b10\.0\.0\.\d+\b")
+ALLOCATED = re.compile(r"\b10\.0\.\d+\.\d+\b")
 NODE_PORT = re.compile(r":3\d{4}/")
 AGE = re.compile(r"\d+[sm]")
 

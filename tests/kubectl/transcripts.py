@@ -125,7 +125,7 @@ _MASKS = (
     (re.compile(r'(resourceVersion\\+":\\+")\d+'), r"\1<version>"),  # in a text of JSON in a message
     (re.compile(r"(?<![\w.])(\d+d)?(\d+h)?(\d+m)?\d+[smhd](?![\w.])"), "<age>"),
     (re.compile(r"(https?://)?127\.0\.0\.1:\d+"), "<server>"),
-    (re.compile(r"10\.0\.0\.\d+"), "<address>"),
+    (re.compile(r"10\.0\.\d+\.\d+"), "<address>"),
     (re.compile(r"\b3[012]\d{3}\b"), "<node port>"),
     (re.compile(r"into (Go struct )?field \S+ of type \S+"), "into <field>"),
     (re.compile(r"/tmp/\S+"), "<path>"),

@@ -100,11 +100,11 @@ def check(options: argparse.Namespace, *, named: bool = True) -> None:
 
 
 def _remedy(session: CommandSession, document: Document) -> str:
-    """What to do about a kind that is not served."""
+    """What to do about a kind that is not served. One that is served in another version is spelled correctly."""
     from difflib import get_close_matches
 
     kinds = {mapping.gvk.kind for mapping in session.mapper.mappings}
-    close = get_close_matches(document["kind"], sorted(kinds), n=1, cutoff=0.75)
+    close = () if document["kind"] in kinds else get_close_matches(document["kind"], sorted(kinds), n=1, cutoff=0.75)
     return f'did you mean kind "{close[0]}"?' if close else "ensure CRDs are installed first"
 
 
