@@ -14,6 +14,7 @@ import pkgutil
 import re
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -288,9 +289,9 @@ COUNTS: dict[str, Callable[[Any], object]] = {
     "InformerGroup.list.limit": _cached,
     "ItemFastSlowRateLimiter.max_fast_attempts": lambda bad: pt.ItemFastSlowRateLimiter(1, 2, bad),
     "Lister.list.limit": _cached,
-    "SqliteStorage.max_value_bytes": lambda bad: asyncio.run(SqliteStorage.open(":memory:", max_value_bytes=bad)),
+    "SqliteStorage.max_value_bytes": lambda bad: SqliteStorage("unused.db", max_value_bytes=bad),
     "SqliteStorage.open.max_history_bytes": lambda bad: History(1, bad),
-    "SqliteStorage.open.max_value_bytes": lambda bad: asyncio.run(SqliteStorage.open(":memory:", max_value_bytes=bad)),
+    "SqliteStorage.open.max_value_bytes": lambda bad: asyncio.run(SqliteStorage.open("unused.db", max_value_bytes=bad)),
     "SqliteStorage.max_history_bytes": lambda bad: History(1, bad),
     "WorkTracker.limit": lambda bad: pt.WorkTracker(limit=bad),
     "gather.limit": lambda bad: asyncio.run(pt.gather([], limit=bad)),
@@ -313,7 +314,11 @@ def test_each_count_that_a_public_call_takes_is_known_here() -> None:
 
 @pytest.mark.parametrize("name", COUNTS)
 @pytest.mark.parametrize("bad", [-1, True, 1.5])
-def test_each_count_that_a_public_call_takes_is_checked(name: str, bad: Any) -> None:
+def test_each_count_that_a_public_call_takes_is_checked(
+    name: str, bad: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     argument = name.rpartition(".")[2]
     with pytest.raises(pt.InvalidDefinition, match=f"{argument}={bad}: must be a whole number"):
         COUNTS[name](bad)
+    assert list(tmp_path.iterdir()) == [], "it is checked before a file is created"

@@ -148,6 +148,29 @@ def test_an_exception_is_shown_below_its_line(lines: Callable[[], list[str]]) ->
     assert all(line.startswith("    ") for line in trace)
 
 
+def test_the_notes_of_an_error_are_shown_below_its_line() -> None:
+    stream = io.StringIO()
+    configure_logging(stream=stream, json=False)
+    try:
+        error = KeyError("owner")
+        error.add_note("in the second Pod")
+        raise error
+    except KeyError as raised:
+        logger("x").exception("failed", error=raised)
+    assert stream.getvalue().count("KeyError: 'owner'") == 1
+    assert stream.getvalue().endswith("raise error\n    in the second Pod\n")
+
+
+def test_an_error_that_is_not_a_field_is_named_by_its_traceback() -> None:
+    stream = io.StringIO()
+    configure_logging(stream=stream, json=False)
+    try:
+        raise ValueError("bad")
+    except ValueError:
+        logger("x").exception("failed")
+    assert stream.getvalue().endswith("    ValueError: bad\n")
+
+
 def test_an_exception_is_one_field_in_json(events: Callable[[], list[dict[str, Any]]]) -> None:
     try:
         raise ValueError("bad")
@@ -184,7 +207,7 @@ def test_causes_in_the_program_stay_in_the_traceback_of_an_error_of_the_library(
             raise TerminalError("give up") from error
     except TerminalError as error:
         logger("x").exception("failed", error=error)
-    assert stream.getvalue().index("TerminalError: give up\n") < stream.getvalue().index("    caused by:\n")
+    assert stream.getvalue().index('error="TerminalError: give up"') < stream.getvalue().index("    caused by:\n")
     assert stream.getvalue().endswith("ValueError: no power\n")
 
 
@@ -195,7 +218,7 @@ def test_a_cause_that_is_not_in_the_program_is_one_line_below_an_error_of_the_li
         raise TerminalError("give up") from OSError("disk is broken")
     except TerminalError as error:
         logger("x").exception("failed", error=error)
-    assert stream.getvalue().endswith("TerminalError: give up\n    caused by: OSError: disk is broken\n")
+    assert stream.getvalue().endswith('from OSError("disk is broken")\n    caused by: OSError: disk is broken\n')
 
 
 def test_an_error_that_is_wrapped_is_named_below_the_error_that_wraps_it() -> None:
@@ -205,7 +228,7 @@ def test_an_error_that_is_wrapped_is_named_below_the_error_that_wraps_it() -> No
         raise TerminalError(ValueError("no text"))
     except TerminalError as error:
         logger("x").exception("failed", error=error)
-    assert stream.getvalue().endswith("TerminalError: no text\n    caused by: ValueError: no text\n")
+    assert stream.getvalue().endswith('(ValueError("no text"))\n    caused by: ValueError: no text\n')
 
 
 def test_below_info_the_traceback_of_an_error_of_the_library_is_whole(lines: Callable[[], list[str]]) -> None:
@@ -348,7 +371,7 @@ def test_the_traceback_of_the_same_failure_of_an_object_is_shown_once() -> None:
     for _ in range(3):
         fail("a", "no power")
     assert stream.getvalue().count("Traceback") == 1
-    assert stream.getvalue().count('error="ValueError: no power"') == 3
+    assert stream.getvalue().count("ValueError: no power") == 3, "once for each failure, also for the first"
     fail("b", "no power")  # another object
     fail("a", "no disk")  # another failure
     assert stream.getvalue().count("Traceback") == 3

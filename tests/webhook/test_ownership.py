@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 import pilotage as pt
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.forms import gvk_of
 from pilotage.meta.unstructured import Unstructured
+from pilotage.schema.generate.crd import crds
 from pilotage.types.core.v1 import Secret
 from pilotage.webhook.addresses import HostAddress, ServiceAddress
-from pilotage.webhook.conversion.declaration import ConversionDeclaration
+from pilotage.webhook.conversion.declaration import DEFINITION, ConversionDeclaration
 from pilotage.webhook.declarations import VALIDATING, Declaration, WebhookRule
 from pilotage.webhook.manifests import ManifestOptions, manifests
 from pilotage.webhook.options import DEFAULT_SECRET, DISABLED
@@ -18,7 +21,7 @@ from pilotage.webhook.ownership import FIELD_OWNER, Target, refusal, target_of
 from pilotage.webhook.registration import RegisteredElsewhere, WebhookRegistration
 
 from ..environments import Environment
-from .books import Book, BookWebhook
+from .books import Book, BookSpec, BookWebhook
 
 HERE = {"url": "https://127.0.0.1:9443/validate"}
 LAST_RUN = {"url": "https://127.0.0.1:1234/validate"}
@@ -124,6 +127,38 @@ def test_a_conversion_of_a_deployed_program_is_left_alone() -> None:
         "https://127.0.0.1:9443/validate. Nothing was changed: leave webhooks to the program that is deployed "
         "(--webhook-bind-address 0, WebhookServerOptions(port=-1))"
     )
+
+
+@pt.resource(group="books.pilotage.dev", version="v0", kind="Book", storage=False)
+class OldBook(pt.Resource):
+    spec: BookSpec
+
+    def convert_to(self) -> Book:
+        return Book(metadata=self.metadata, spec=self.spec)
+
+    @classmethod
+    def convert_from(cls, book: Book) -> OldBook:
+        return cls(metadata=book.metadata, spec=book.spec)
+
+
+async def test_a_run_leaves_the_conversion_of_a_deployed_program_to_it_and_works() -> None:
+    service = ServiceAddress("webhook-service", "system").client_config("/convert")
+    declaration = ConversionDeclaration("books.books.pilotage.dev")
+    [definition] = crds([Book, OldBook])
+    definition["spec"]["conversion"] = declaration.conversion(service)
+    async with pt.Cluster.embedded() as cluster:
+        await cluster.client.apply(Unstructured(definition), field_owner="kubectl")
+        options = pt.WebhookServerOptions(host="127.0.0.1", port=0, serve=True)
+        async with pt.Manager(
+            cluster, pt.ManagerOptions(webhook_server_options=options, handle_signals=False)
+        ) as manager:
+            pt.WebhookBuilder(manager).for_(Book).with_conversion(OldBook).complete()
+            running = asyncio.create_task(manager.start())
+            await manager.ready()
+            await cluster.install(Book, OldBook)
+            running.cancel()
+        found = await cluster.client.get(DEFINITION, declaration.name)
+        assert target_of(found.document, declaration.client_config) == Target(service, ("kubectl",))
 
 
 def manager_of(cluster: pt.Cluster, namespace: str, *, port: int = 0, register: bool = True) -> pt.Manager:

@@ -65,8 +65,6 @@ def _open_memory(url: str, rest: str, max_history_bytes: int) -> Storage:
 async def _open_sqlite(url: str, path: str, max_history_bytes: int) -> Storage:
     if not path:
         raise StorageError(f"{url!r} names no file; write sqlite:PATH, such as sqlite:demo.db")
-    if path == ":memory:":
-        raise StorageError(f"{url!r}: for a storage that is in memory only, use memory:")
     from .sqlite import SqliteStorage
 
     return await SqliteStorage.open(path, max_history_bytes=max_history_bytes)

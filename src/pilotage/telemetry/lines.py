@@ -71,7 +71,8 @@ class EventFormatter(logging.Formatter):
 class LineFormatter(EventFormatter):
     """Readable lines. A traceback follows its line, indented, so that it cannot be mistaken for an event.
 
-    It is shown once while the same object fails in the same way; `tracebacks=True` shows each.
+    It is shown once while the same object fails in the same way, and without the error if the line itself has it;
+    `tracebacks=True` shows each, whole.
     """
 
     def __init__(self, *, tracebacks: bool = False) -> None:
@@ -86,6 +87,8 @@ class LineFormatter(EventFormatter):
         who, about = text_of(fields.get("controller", record.name)), object_of(fields)
         if about and not self._tracebacks and self._failures.is_repeated(who, about, trace):
             return head
+        if not self._tracebacks and (error := fields.get("error")) is not None:
+            trace = _without(error, trace)
         return "\n".join([head, *(f"    {escaped(line)}" for line in trace.split("\n"))])
 
 
@@ -188,6 +191,18 @@ def _own_error(error: BaseException | None) -> str:
 
 def _raised(error: BaseException, frames: list[traceback.FrameSummary]) -> list[str]:
     return [*traceback.format_list(frames), *traceback.format_exception_only(error)]
+
+
+def _without(error: object, trace: str) -> str:
+    """The traceback without the text of the error, which the line above it has; notes of the error are kept."""
+    if not isinstance(error, BaseException):
+        return trace
+    text = text_of(error).removesuffix(": ")
+    for line in traceback.format_exception_only(error):
+        if line.endswith(f"{text}\n"):
+            before, found, after = f"{trace}\n".rpartition(f"\n{line}")
+            return f"{before}\n{after}".removesuffix("\n") if found else trace
+    return trace
 
 
 def value_of(value: object) -> str:

@@ -75,16 +75,27 @@ class WebhookRegistration:
         self._applied: dict[tuple[GroupVersionKind, str], tuple[Document, str]] = {}
         """What was applied last, and the version of the object since."""
 
-    async def check(self, declarations: Sequence[Registrable]) -> None:
-        """Raise RegisteredElsewhere if an object leads to another program. Behind a Service, a run that does not
-        register need not be allowed to read them."""
+    async def check(self, declarations: Sequence[Registrable]) -> list[Registrable]:
+        """The conversions that are left to another program: objects must be converted without a break. Raises
+        RegisteredElsewhere for a configuration that leads to another program.
+
+        Behind a Service, a run that does not register need not be allowed to read them.
+        """
+        left: list[Registrable] = []
         if self._installed and isinstance(self._address, ServiceAddress):
-            return
+            return left
         for declaration in declarations:
             with suppress(Forbidden):
                 found = await self._client.find(declaration.kind, declaration.name)
-                if found is not None:
-                    self._check(declaration, target_of(found.document, declaration.client_config))
+                target = target_of(found.document if found is not None else {}, declaration.client_config)
+                try:
+                    self._check(declaration, target)
+                except RegisteredElsewhere:
+                    if declaration.kind != DEFINITION:
+                        raise
+                    log.info("Another program converts between the versions", crd=declaration.name, target=target.text)
+                    left.append(declaration)
+        return left
 
     async def apply(self, declarations: Sequence[Registrable], bundle: bytes) -> list[Registrable]:
         """Register them, or bring them up to date; those of which something was written.

@@ -81,6 +81,8 @@ class Running:
         self._source: CertificateSource | None = None
         self._listener: Listener | None = None
         self._local: list[str] = []
+        self._left: list[Registrable] = []
+        """Conversions of another program."""
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -90,7 +92,7 @@ class Running:
         async with AsyncExitStack() as stack:
             if serves:
                 await self._listen(stack)
-            await self._registration.check(list(self._contents.declarations.values()))
+            self._left = await self._registration.check(list(self._contents.declarations.values()))
             if serves:
                 await self._certify()
             stack.callback(self._withdraw)
@@ -169,8 +171,10 @@ class Running:
         for each in declarations:
             if isinstance(each, ConversionDeclaration):
                 client_config = with_bundle(self._reached_at.client_config(each.path), bundle)
-                self._environment.conversions[each.name] = each.conversion(client_config)
-        changed = await self._registration.apply(declarations, bundle)
+                conversion = {} if each in self._left else each.conversion(client_config)
+                self._environment.conversions[each.name] = conversion
+        registered = [each for each in declarations if each not in self._left]
+        changed = await self._registration.apply(registered, bundle)
         if self._environment.local is None and self._options.register:
             await self._wait_called([each for each in changed if isinstance(each, Declaration)], bundle)
         if isinstance(self._source, ManagedCertificates):

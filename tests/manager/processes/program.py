@@ -1,11 +1,13 @@
 """A program of several processes that share the work on ConfigMaps of a SQLite file: each records which process did it.
 
-python -m tests.manager.processes.program FILE PROCESSES [fail]
+python -m tests.manager.processes.program FILE PROCESSES [fail|late]
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import sys
 
 import pilotage as pt
@@ -33,10 +35,17 @@ async def work(file: str, failing: bool) -> None:
         await manager.start()
 
 
+async def begin() -> None:
+    """A command that has not opened its manager yet."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    pt.logger("program").info("Beginning")
+    await asyncio.Event().wait()
+
+
 def main(file: str, processes: str, *more: str) -> None:
     pt.configure_logging()
     pt.run_processes(
-        lambda: work(file, "fail" in more),
+        begin if "late" in more else lambda: work(file, "fail" in more),
         int(processes),
         metrics_bind_address="127.0.0.1:0",
         health_probe_bind_address="127.0.0.1:0",

@@ -141,6 +141,18 @@ def test_a_process_that_is_interrupted_prints_no_traceback(capfd: pytest.Capture
     assert "Traceback" not in capfd.readouterr().err
 
 
+async def test_a_signal_before_a_process_has_begun_its_work_is_no_failure(tmp_path: Path) -> None:
+    async with running(tmp_path / "work.db", "late") as started:
+        waiting = ["Started processes", "Beginning", "Beginning"]
+        while waiting:
+            message = (await started.line())["message"]
+            if message in waiting:
+                waiting.remove(message)
+        started.process.send_signal(signal.SIGTERM)
+        log = await started.ended()
+    assert started.process.returncode == 0, log
+
+
 @pytest.mark.long
 async def test_no_process_outlives_its_parent(tmp_path: Path) -> None:
     async with running(tmp_path / "work.db") as started:

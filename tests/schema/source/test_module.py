@@ -56,16 +56,16 @@ def test_the_golden_definitions_are_the_same_afterwards(name: str, tmp_path: Pat
 TEXT = {"type": "string"}
 FIELDS: dict[str, tuple[Schema, str]] = {
     "name": (TEXT, "name: str | None = None"),
-    "podCIDR": (TEXT, 'pod_cidr: str | None = msgspec.field(name="podCIDR", default=None)'),
+    "podCIDR": (TEXT, 'pod_cidr: str | None = pt.json_name("podCIDR", default=None)'),
     "from": (TEXT, "from_: str | None = None"),
     "list": ({"type": "array", "items": TEXT}, "list_: list[str] = []"),
     "x-odd.name": (
         TEXT | {"default": "a"},
-        'x_odd_name: str = msgspec.field(name="x-odd.name", default_factory=lambda: "a")',
+        'x_odd_name: str = pt.json_name("x-odd.name", default="a")',
     ),
-    "$ref": (TEXT, 'ref: str | None = msgspec.field(name="$ref", default=None)'),
-    "ref": (TEXT, 'ref_2: str | None = msgspec.field(name="ref", default=None)'),
-    "9lives": (TEXT, 'field_9lives: str | None = msgspec.field(name="9lives", default=None)'),
+    "$ref": (TEXT, 'ref: str | None = pt.json_name("$ref", default=None)'),
+    "ref": (TEXT, 'ref_2: str | None = pt.json_name("ref", default=None)'),
+    "9lives": (TEXT, 'field_9lives: str | None = pt.json_name("9lives", default=None)'),
     "port": (
         {"type": "integer", "format": "int32", "minimum": 1, "maximum": 9, "exclusiveMaximum": True},
         "port: Annotated[Int32 | None, pt.Minimum(1), pt.Maximum(9, exclusive=True)] = None",

@@ -154,7 +154,8 @@ class _Thread:
             return self._function(self._request)
         except (AttributeError, TypeError) as error:
             if "'coroutine'" in str(error):
-                raise _forgotten(error) from error
+                # The lines of the program are what helps; its text is a part of the message.
+                raise _forgotten(error).with_traceback(error.__traceback__) from None
             raise
         finally:
             _running.thread = None

@@ -109,6 +109,10 @@ def _start(main: Main, count: int) -> list[_Child]:
     return children
 
 
+_STOPPED = (128 + signal.SIGINT, -signal.SIGINT, -signal.SIGTERM)
+"""How a process ends that has not begun its work: interrupted, or before it handles signals."""
+
+
 class _Parent:
     def __init__(self, children: Sequence[_Child]) -> None:
         self._children = children
@@ -158,7 +162,8 @@ class _Parent:
         one.channel.close()
         self._running.discard(one)
         code = one.process.exitcode
-        if code:
+        # One that the signal has reached before its work began ends as a single program does, which is no failure.
+        if code and not (self._stopping and code in _STOPPED):
             how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
             self._failed.append(f"process {one.number} {how}")
             log.error("A process has failed", process=one.number, reason=how)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 _FORBIDDEN = "a quote, a backslash or a control character"
 _EMPTY = {"list": "[]", "map": "{}"}
-_FACTORIES = {"[]": "list", "{}": "dict"}
 
 
 @dataclass
@@ -32,8 +31,6 @@ class ModelField:
     """Whether None is a value of it."""
     default: str | None = None
     """The default as source; None if the field is required."""
-    constant: bool = False
-    """Whether the default is written, because the server fills in the same."""
     text: str = ""
 
     @property
@@ -46,7 +43,7 @@ class ModelField:
         found = set(self.hint.names)
         if self.hint.markers or self.markers:
             found.add("Annotated")
-        return found | ({"msgspec"} if self.name is not None else set())
+        return found
 
     def source(self) -> str:
         """The lines of the field."""
@@ -57,14 +54,8 @@ class ModelField:
     def _value(self) -> str:
         if self.name is None:
             return self.default or ""
-        options = [f"name={literal(self.name)}"]
-        if self.default in _FACTORIES:
-            options.append(f"default_factory={_FACTORIES[self.default]}")
-        elif self.default is not None and self.default.endswith("()"):
-            options.append(f"default_factory={self.default.removesuffix('()')}")
-        elif self.default is not None:
-            options.append(f"default_factory=lambda: {self.default}" if self.constant else f"default={self.default}")
-        return f"msgspec.field({', '.join(options)})"
+        default = f", default={self.default}" if self.default is not None else ""
+        return f"pt.json_name({literal(self.name)}{default})"
 
 
 def member_of(
@@ -102,7 +93,7 @@ def _set_default(member: ModelField, schema: Schema, models: Models) -> None:
         and all(isinstance(each, str | int | float) for each in value)
     )
     if plain and (form == "scalar" or (form == "list" and not _special_items(schema))):
-        member.default, member.constant = literal(value), True
+        member.default = literal(value)
         return
     member.markers.append(f"pt.Default({literal(value)})")
     if form == "class" and value == {} and models.is_complete(schema):

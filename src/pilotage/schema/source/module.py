@@ -55,7 +55,7 @@ def _head(names: set[str]) -> str:
     """Imports and aliases."""
     typing = sorted((names & _IMPORTED) | ({"Annotated"} if names & set(ALIASES) else set()))
     lines = [f"from typing import {', '.join(typing)}\n"] if typing else []
-    lines += ["import msgspec\nimport pilotage as pt" if "msgspec" in names else "import pilotage as pt"]
+    lines += ["import pilotage as pt"]
     lines += sorted(import_of(name) for name in names if is_builtin_module(name))
     aliases = "".join(f"{name} = {ALIASES[name]}\n" for name in sorted(names & set(ALIASES)))
     return "\n".join(lines) + "\n" + (f"\n{aliases}" if aliases else "")

@@ -11,7 +11,7 @@ from functools import cache
 import msgspec
 
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z0-9]+")
-_TYPES = {"bool", "bytes", "dict", "float", "int", "list", "msgspec", "pt", "str"}
+_TYPES = {"bool", "bytes", "dict", "float", "int", "list", "pt", "str"}
 """Names in the types of fields: a field of that name would replace them inside of its class."""
 _RESOURCE = {"api_version", "kind"}
 """Properties that every resource has."""

@@ -64,6 +64,8 @@ def resolve(path: str) -> str:
 
     Raises StorageError where no file can be, or where it may be neither read nor created.
     """
+    if path == ":memory:":  # SQLite's word, which would be the name of a file here
+        raise StorageError(f"{path!r}: for a storage that is in memory only, use memory:")
     resolved = _real_path(path)
     folder = os.path.dirname(resolved)
     _create_folder(folder)

@@ -69,6 +69,7 @@ class SqliteStorage(HistoryStorage):
 
         `first_revision` is that of a new file, as for a storage in memory.
         """
+        count(max_value_bytes, "max_value_bytes", least=1)  # before a file is created
         opened = await asyncio.to_thread(Opening, path, _loop(path), max_history_bytes, first_revision)
         return cls(opened, max_value_bytes=max_value_bytes)
 
