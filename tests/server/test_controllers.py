@@ -40,7 +40,7 @@ async def test_without_the_garbage_collector_dependents_stay() -> None:
     async with pt.Manager(cluster) as manager:
         owner = await cluster.client.create(ConfigMap(metadata=pt.ObjectMeta(name="owner", namespace="default")))
         child = ConfigMap(metadata=pt.ObjectMeta(name="child", namespace="default"))
-        pt.set_owner_reference(child, owner)
+        pt.set_owner_reference(owner, child)
         await cluster.client.create(child)
         await cluster.client.delete(owner)
         await manager.run_until_idle(timeout=30)
@@ -73,7 +73,8 @@ async def test_without_the_protection_of_claims_their_finalizer_stays(controller
     cluster = pt.Cluster.embedded(controllers=controllers)
     async with pt.Manager(cluster) as manager:
         spec = PersistentVolumeClaimSpec(
-            access_modes=["ReadWriteOnce"], resources=VolumeResourceRequirements(requests={"storage": "1Gi"})
+            access_modes=["ReadWriteOnce"],
+            resources=VolumeResourceRequirements(requests={"storage": pt.Quantity("1Gi")}),
         )
         meta = pt.ObjectMeta(name="data", namespace="default")
         claim = await cluster.client.create(PersistentVolumeClaim(metadata=meta, spec=spec))

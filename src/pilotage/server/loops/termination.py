@@ -46,9 +46,8 @@ class Terminator(LogLoop):
         self._deleter = Deleter(context)
         self._namespaces = context.prefix + NAMESPACES
         self._definitions = context.prefix + DEFINITIONS
-        self._owners = (self._definitions,)
-        if controllers.NAMESPACE in context.controllers:
-            self._owners += (self._namespaces,)
+        namespaces = (self._namespaces,) if controllers.NAMESPACE in context.controllers else ()
+        self._owners = (self._definitions, *namespaces)
 
     async def _run(self) -> None:
         """Raises the first failure."""
