@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import enum
 import random
+import socket
 import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
@@ -48,7 +49,7 @@ class FakeOptions:
     period: SecondsField = seconds_field(2.0)
     """Seconds between two changes; 0: no changes."""
     seed: int | None = None
-    """The seed of UUIDs and changes."""
+    """The seed of UUIDs and changes. None: the UUIDs are those of this machine, and the changes are random."""
     failures: float = 0.0
     """The probability that a change is a failure (an XID that requires a reset) or its repair."""
     removals: float = 0.0
@@ -108,7 +109,9 @@ class FakeGPUs:
 
     def __post_init__(self) -> None:
         numbers = range(1, self.options.count + 1)
-        self.gpus = [FakeGPU(f"gpu-{number}", _uuid(self.chance)) for number in numbers]
+        # Without a seed the UUIDs are those of this machine: the same after a restart, and others on other nodes.
+        source = self.chance if self.options.seed is not None else random.Random(socket.gethostname())  # noqa: S311
+        self.gpus = [FakeGPU(f"gpu-{number}", _uuid(source)) for number in numbers]
 
     @property
     def present(self) -> list[FakeGPU]:

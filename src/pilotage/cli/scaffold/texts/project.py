@@ -136,7 +136,7 @@ async def test_the_operator_starts_and_becomes_idle(pilotage_env: Environment) -
 '''
 
 
-_README_WHEELS = """| `wheels` | Pilotage, which was not installed from a package index: `make setup` builds it once; commit it for the CI |
+_README_WHEELS = """| `wheels` | Pilotage, which is from no package index: `make setup` builds it once; commit it |
 """
 
 _OPERATOR = '''"""The program: `pilotage run` calls `setup` with a manager and starts it."""
@@ -192,7 +192,7 @@ deploy: manifests  ## apply the manifests to the cluster of your kubeconfig
 """
 
 _BEFORE_WHEELS = "	$(BIN)/python -m pip install --quiet --upgrade pip\n"
-_WHEELS = """	@# pilotage is not from a package index: pip finds it in wheels. Commit that folder; delete it to build it again.
+_WHEELS = """	@# Pilotage is not from a package index: pip finds it in wheels. Commit it; delete it to build it again.
 	[ -d wheels ] || $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir wheels SOURCE
 """
 
