@@ -126,7 +126,9 @@ async def watch(config: Config, name: str, *, clock: _Clock = lambda: datetime.n
         async with aclosing(stream) as batches:
             first = True
             async for batch in batches:
-                rows = [changed(event) for event in batch if not name or objects.header(event.object).name == name_of(name)]
+                rows = [
+                    changed(event) for event in batch if not name or objects.header(event.object).name == name_of(name)
+                ]
                 for line in table.begin(rows) if first else map(table.row, rows):
                     print(line, flush=True)
                 first = False
@@ -176,8 +178,8 @@ def _silent() -> Logger:
 
 
 def row(gpu: GPU, now: datetime, *, wide: bool = False, telemetry: Telemetry | None = None) -> tuple[str, ...]:
-    """The row of a GPU. CONDITIONS has the unhealthy conditions (Ready only if it is the only one); in the wide form, all
-    but Ready, which has columns of its own."""
+    """The row of a GPU. CONDITIONS has the unhealthy conditions, and Ready if it is the only one; in the wide form, all
+    but Ready, which has columns of its own there."""
     conditions = gpu.status.conditions
     ready = next((each for each in conditions if each.type == "Ready"), None)
     others = [each for each in conditions if each.type != "Ready" and (wide or not _is_good(each))]
