@@ -9,6 +9,7 @@ import pytest
 from pilotage.cli.device.description import description
 from pilotage.cli.device.display import HEADINGS, WIDE_HEADINGS, name_of, row, telemetry_cells
 from pilotage.cli.table import Table
+from pilotage.device.providers.conditions import Status
 from pilotage.device.telemetry import ECCErrors, Telemetry
 from pilotage.device.v1alpha1 import GPU, GPUSpec, GPUStatus
 from pilotage.meta.models import Condition, ObjectMeta
@@ -47,13 +48,17 @@ def test_a_gpu_that_is_only_not_ready_shows_why() -> None:
 
 
 @pytest.mark.parametrize(
-    ("type", "good"),
-    [("XidError", "False"), ("MemoryPressure", "False"), ("MemoryHealthy", "True"), ("DCGMHealth", "True")],
+    ("kind", "good", "bad"),
+    [
+        ("XidError", "False", "True"),
+        ("MemoryPressure", "False", "True"),
+        ("MemoryHealthy", "True", "False"),
+        ("DCGMHealth", "True", "Unknown"),
+    ],
 )
-def test_a_fault_that_another_provider_reports_is_shown(type: str, good: str) -> None:
-    bad = "True" if good == "False" else "False"
-    assert row(gpu(READY, Condition(type=type, status=good, reason="Fine")), NOW)[-1] == ""
-    assert row(gpu(READY, Condition(type=type, status=bad, reason="XID79")), NOW)[-1] == f"{type}={bad}(XID79)"
+def test_a_fault_that_another_provider_reports_is_shown(kind: str, good: Status, bad: Status) -> None:
+    assert row(gpu(READY, Condition(type=kind, status=good, reason="Fine")), NOW)[-1] == ""
+    assert row(gpu(READY, Condition(type=kind, status=bad, reason="XID79")), NOW)[-1] == f"{kind}={bad}(XID79)"
 
 
 def test_the_rows_of_gpus_that_are_well_fit_80_columns_with_uuids_as_names() -> None:

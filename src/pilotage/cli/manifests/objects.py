@@ -84,8 +84,8 @@ def deployment(settings: InstallationSettings) -> Document:
         "imagePullPolicy": "IfNotPresent",
         "command": ["pilotage", "run"],
         "args": settings.arguments,
-        "ports": _ports(settings),
-        **_probes(settings),
+        "ports": ports(settings),
+        **probes(settings),
         # No CPU limit: a throttled process would miss its probes and its lease like a hung one.
         "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}},
         "securityContext": {
@@ -204,14 +204,16 @@ def _registrations(settings: InstallationSettings) -> Iterable[Document]:
     return [configuration(each, options) for each in settings.declared.webhooks]
 
 
-def _ports(settings: InstallationSettings) -> list[Document]:
-    ports = {"metrics": settings.metrics_port, "health": settings.health_port}
+def ports(settings: InstallationSettings) -> list[Document]:
+    """The ports of the container."""
+    found = {"metrics": settings.metrics_port, "health": settings.health_port}
     if settings.has_webhooks:
-        ports["webhooks"] = settings.webhook_port
-    return [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports.items() if port]
+        found["webhooks"] = settings.webhook_port
+    return [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in found.items() if port]
 
 
-def _probes(settings: InstallationSettings) -> Document:
+def probes(settings: InstallationSettings) -> Document:
+    """The probes of the container."""
     if not settings.health_port:
         return {}
     return {
