@@ -119,7 +119,7 @@ def certificate_mount(settings: InstallationSettings) -> tuple[Document, Documen
 
     # Without ca.crt: cert-manager injects the bundle, and the program needs no permission for it.
     items = [{"key": name, "path": name} for name in ("tls.crt", "tls.key")]
-    volume = {"name": "certificates", "secret": {"secretName": CERTIFICATE_SECRET, "items": items}}
+    volume = {"name": "certificates", "secret": {"secretName": settings.prefix + CERTIFICATE_SECRET, "items": items}}
     mount = {"name": "certificates", "mountPath": CERTIFICATES, "readOnly": True}
     return volume, mount, f"--webhook-certificates={CERTIFICATES}"
 
@@ -181,14 +181,14 @@ def disruption_budget(settings: InstallationSettings) -> Document:
 
 def webhook_options(settings: InstallationSettings) -> ManifestOptions:
     """What the manifests of webhooks refer to."""
-    from pilotage.webhook.addresses import DEFAULT_SERVICE
     from pilotage.webhook.manifests import ManifestOptions
 
     options = settings.declared.webhook_options
     own = options.service if options is not None else None
     return ManifestOptions(
         namespace=settings.namespace,
-        service=own.name if own is not None else DEFAULT_SERVICE,
+        service=settings.webhook_service,
+        prefix=settings.prefix,
         service_port=own.port if own is not None else 443,
         port=settings.webhook_port,
         selector=settings.selector,

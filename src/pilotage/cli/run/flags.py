@@ -140,6 +140,7 @@ def _webhook_options(flags: Flags, process: int) -> WebhookServerOptions:
         host=host,
         port=port if process <= 1 else DISABLED,
         serve=True if process else None,
+        service_name=flags.webhook_service,
         certificates=_certificates(flags.webhook_certificates),
         register=flags.installs,
     )
