@@ -83,3 +83,8 @@ class WebhookServerOptions:
         check_fields(self)
         if self.service is not None and self.reachable_host:
             raise InvalidDefinition("give either a service or a reachable_host, not both")
+
+
+def secret_of(service_name: str) -> str:
+    """The Secret of the managed certificate for a Service: programs with Services of their own share none."""
+    return DEFAULT_SECRET if service_name == DEFAULT_SERVICE else f"{service_name}-certificate"

@@ -111,6 +111,8 @@ def test_webhooks_have_a_service_and_configurations(tmp_path: Path, capsys: pyte
     service = found["Service", "greetings-webhook-service"]["spec"]
     pod = found["Deployment", "greetings"]["spec"]["template"]
     assert "--webhook-service=greetings-webhook-service" in pod["spec"]["containers"][0]["args"]
+    secrets = [rule for rule in found["Role", "greetings-webhook"]["rules"] if "resourceNames" in rule]
+    assert secrets[0]["resourceNames"] == ["greetings-webhook-service-certificate"]
     assert service["selector"].items() <= pod["metadata"]["labels"].items()
     ports = {port["name"]: port["containerPort"] for port in pod["spec"]["containers"][0]["ports"]}
     assert service["ports"][0]["targetPort"] == ports["webhooks"] == 9443

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,8 +70,13 @@ def program_settings(options: argparse.Namespace, image: str) -> InstallationSet
     from pilotage.cli.rbac import seen as recording
     from pilotage.cli.rbac.analysis import analyse
     from pilotage.schema.generate.crd import crds
+    from pilotage.webhook.addresses import DEFAULT_SERVICE
+    from pilotage.webhook.options import secret_of
 
     declared, installation = read_program(options)
+    own = declared.webhook_options
+    if own is not None and own.service is None and declared.options is None:  # the Deployment sets --webhook-service
+        installation = replace(installation, webhook_secret=secret_of(f"{installation.name}-{DEFAULT_SERVICE}"))
     analysis = analyse(declared, installation, recording.read(options.seen) if options.seen is not None else None)
     for note in analysis.notes:
         print(f"pilotage: {note}", file=sys.stderr)

@@ -114,7 +114,8 @@ class Flags:
     webhook_bind_address: str = _address("where webhooks are served on a cluster (default: :9443; 0: nowhere)")
     webhook_service: str = flag(
         "NAME",
-        "in a Pod, the Service in front of the webhooks (default: webhook-service)",
+        "in a Pod, the Service in front of the webhooks; NAME-certificate is the Secret of their certificate (default: "
+        "webhook-service)",
         "webhook-service",
         manager=True,
     )
