@@ -124,6 +124,12 @@ def _note(node: Node, keys: set[str]) -> None:
     node.metadata.annotations = annotations | ({OURS: ",".join(sorted(keys))} if keys else {})
 
 
+def setup(manager: pt.Manager) -> None:
+    """The program, for `pilotage run` and `pilotage manifests --device`."""
+    manager.add_device_api()
+    GPUAgent(manager, os.environ.get("NODE_NAME", "this-node")).setup_with_manager(manager)
+
+
 async def main(environment: str, node: str) -> None:
     cluster = pt.Cluster.connect() if environment == "cluster" else pt.Cluster.embedded(environment)
     only_ours = pt.CacheOptions(by_object={Node: pt.ByObject(field_selector={"metadata.name": node})})

@@ -9,7 +9,7 @@ import shlex
 import pytest
 
 from pilotage.cli import COMMANDS as COMMAND_NAMES
-from pilotage.cli import parser
+from pilotage.cli import _command_of, parser
 from pilotage.cli.help import HelpFormatter, examples
 from tests.cli.commands import COMMANDS
 
@@ -33,7 +33,14 @@ def test_an_example_parses(line: str) -> None:
     program, *words = shlex.split(own)
     assert program == "pilotage"
     if "--help" not in words:
-        ALL["pilotage"].parse_args(words)
+        parser(_command_of(words)).parse_args(words)
+
+
+def test_the_help_of_create_shows_how_objects_are_created() -> None:
+    shown = ALL["pilotage create"].format_help()
+    assert "pilotage create -f FILE" in shown
+    assert "pilotage create TYPE NAME [--set PATH=VALUE]" in shown
+    assert ALL["pilotage create api"].format_usage().startswith("usage: pilotage create api ")
 
 
 def test_each_command_stands_beside_its_help() -> None:

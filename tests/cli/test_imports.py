@@ -43,6 +43,14 @@ def test_help_loads_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
     assert loaded(tmp_path, *arguments) & HEAVY == set()
 
 
+def test_the_package_can_be_run_as_a_module(tmp_path: Path) -> None:
+    for module in ("pilotage", "pilotage.cli"):
+        command = [sys.executable, "-m", module, "run", "missing.py"]
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        assert (ran.returncode, ran.stdout) == (1, ""), module
+        assert ran.stderr.startswith("pilotage: "), module
+
+
 def test_help_loads_few_modules(tmp_path: Path) -> None:
     """Their number stands for the time: on a quiet machine it is about 40 ms more than that of the interpreter."""
     modules = loaded(tmp_path, "--help")

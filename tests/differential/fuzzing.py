@@ -198,5 +198,5 @@ class Fuzzer:
 async def _on_ours(scenario: Scenario) -> Answers:
     # As the real server is started: no kube-controller-manager, and all admission plugins but ServiceAccount.
     context = cluster_context(MemoryStorage(), disable=["ServiceAccount"])
-    registry = Registry(replace(context, garbage_collection=False, contents=None))  # not entered: no background loops
+    registry = Registry(replace(context, controllers=frozenset(), contents=None))  # not entered: no background loops
     return await replay_on_ours(scenario, HTTPHandler(registry, TOKEN))

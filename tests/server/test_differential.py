@@ -42,7 +42,7 @@ by_name = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: sc
 async def test_ours_answers_as_the_real_server_was_recorded(scenario: Scenario) -> None:
     # As the recorded server: no kube-controller-manager, and all admission plugins but ServiceAccount.
     context = cluster_context(MemoryStorage(), clock=lambda: NOW, disable=["ServiceAccount"])
-    async with Registry(replace(context, garbage_collection=False, contents=None)) as registry:
+    async with Registry(replace(context, controllers=frozenset(), contents=None)) as registry:
         answers = await replay_on_ours(scenario, HTTPHandler(registry, TOKEN))
     steps = [step for step in scenario.steps if step.until is None]
     wrong = []

@@ -73,9 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     words = command_first(sys.argv[1:] if arguments is None else arguments)
-    named = [word for word in words[:1] if word in COMMANDS]
-    if named == ["create"] and len(words) > 1 and words[1] not in (*SCAFFOLDS, "-h", "--help"):
-        named = [CREATE_OBJECTS]
+    named = _command_of(words)
     options = parser(named or COMMANDS).parse_args(words)
     try:
         code = int(options.run(options) or 0)
@@ -90,6 +88,13 @@ def _run(arguments: Sequence[str] | None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _command_of(words: Sequence[str]) -> list[str]:
+    """The command that the words name; none if it is unknown."""
+    if words[:1] == ["create"] and len(words) > 1 and words[1] not in (*SCAFFOLDS, "-h", "--help"):
+        return [CREATE_OBJECTS]
+    return [word for word in words[:1] if word in COMMANDS]
 
 
 def _suggest_scaffold(word: str) -> None:

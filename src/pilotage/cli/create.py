@@ -25,12 +25,19 @@ def register(subparsers: Any) -> None:
     command = add_command(
         subparsers,
         "create",
-        "add a kind, a controller or webhooks to a project",
-        "Add to a project. " + _KEEPS,
+        "add a kind, a controller or webhooks to a project; create objects",
+        "Add to a project, or create objects: those of files with -f, or one of a TYPE with a NAME and values. "
+        "pilotage create TYPE --help has the options for objects.",
         "pilotage create api Guestbook",
         "pilotage create webhook Guestbook --defaulting",
+        "pilotage create -f objects.yaml",
+        "pilotage create namespace web --set metadata.labels.team=a",
+        usage="pilotage create {api,controller,webhook} ...\n"
+        "       pilotage create -f FILE ...\n"
+        "       pilotage create TYPE NAME [--set PATH=VALUE] ...",
     )
-    parts = command.add_subparsers(title="what", required=True, metavar="WHAT")
+    title = "what to add to a project"
+    parts = command.add_subparsers(title=title, required=True, metavar="WHAT", prog="pilotage create")
     _register_api(parts)
     _register_controller(parts)
     _register_webhook(parts)

@@ -62,6 +62,7 @@ class EmbeddedAPIServer:
         encryption_keys: str = "",
         audit: AuditOptions | None = None,
         service_ranges: Iterable[str] = (),
+        controllers: Iterable[str] = ("*",),
     ) -> None:
         """`enable` and `disable` name the admission plugins that differ from kube-apiserver's defaults."""
         _check_storage(storage)
@@ -72,6 +73,7 @@ class EmbeddedAPIServer:
         self._encryption_keys = encryption_keys
         self._audit = audit
         self._service_ranges = {"service_ranges": tuple(service_ranges)} if service_ranges else {}
+        self._controllers = tuple(controllers)
         self.registry: Registry
 
     async def open(self, exits: AsyncExitStack) -> Transport:
@@ -84,8 +86,8 @@ class EmbeddedAPIServer:
             from pilotage.server.encryption import encrypted
 
             storage = encrypted(storage, self._encryption_keys)
-        plugins = {"enable": self._enable, "disable": self._disable}
-        context = cluster_context(storage, self._tenant, self._clock, **plugins, **self._service_ranges)
+        chosen = {"enable": self._enable, "disable": self._disable, "controllers": self._controllers}
+        context = cluster_context(storage, self._tenant, self._clock, **chosen, **self._service_ranges)
         self.registry = await exits.enter_async_context(Registry(context))
         return self.registry if self._audit is None else self._audited(self._audit, exits)
 

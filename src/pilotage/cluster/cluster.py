@@ -89,6 +89,7 @@ class Cluster:
         audit_log_path: str = "",
         audit_policy_file: str = "",
         service_cluster_ip_range: Iterable[str] = (),
+        controllers: Iterable[str] = ("*",),
     ) -> Cluster:
         """An API server in this process.
 
@@ -101,7 +102,8 @@ class Cluster:
         keys, or `exec:COMMAND`: Secrets are then encrypted where they are stored. `audit_log_path` is a file to which
         the requests of this program are appended, and `audit_policy_file` selects them, as for `pilotage serve`.
         `service_cluster_ip_range` has the ranges of the addresses of Services in a new cluster, one of each family
-        (default: 10.0.0.0/16).
+        (default: 10.0.0.0/16). `controllers` is kube-controller-manager's flag:
+        `["*", "-garbage-collector-controller"]` leaves garbage collection to a controller of your own.
         """
         if problem := tenant_problem(tenant):
             raise InvalidDefinition(problem)
@@ -122,6 +124,7 @@ class Cluster:
             encryption_keys=encryption_keys,
             audit=audit,
             service_ranges=service_cluster_ip_range,
+            controllers=controllers,
         )
         return cls(server, scheme, chosen)
 

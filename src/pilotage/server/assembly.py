@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from pilotage.meta.scalars import times
 from pilotage.server.context import RegistryContext
+from pilotage.server.controllers import selected
 from pilotage.server.namespacecontents import NamespaceContents
 from pilotage.server.plugins.catalogue import NAMESPACE_LIFECYCLE, enabled
 from pilotage.server.strategies.services.ranges import SERVICE_RANGES, checked_ranges
@@ -21,19 +22,22 @@ def cluster_context(
     enable: Iterable[str] = (),
     disable: Iterable[str] = (),
     service_ranges: Sequence[str] = SERVICE_RANGES,
+    controllers: Iterable[str] = ("*",),
 ) -> RegistryContext:
     """The context of a registry with admission plugins and the objects of a new cluster.
 
-    `enable` and `disable` are kube-apiserver's two flags, and `service_ranges` its `--service-cluster-ip-range`.
+    `enable` and `disable` are kube-apiserver's two flags, and `service_ranges` its `--service-cluster-ip-range`;
+    `controllers` is kube-controller-manager's flag.
     """
-    names = enabled(enable, disable)
+    names, running = enabled(enable, disable), selected(controllers)
     lifecycle = NAMESPACE_LIFECYCLE in names
     return RegistryContext(
         storage,
         tenant,
         clock,
         namespace_lifecycle=lifecycle,
-        contents=NamespaceContents(),
+        contents=NamespaceContents(controllers=running),
+        controllers=running,
         plugins=names,
         service_ranges=checked_ranges(service_ranges),
     )

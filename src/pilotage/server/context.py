@@ -33,6 +33,7 @@ from pilotage.server.access.serviceaccounts import ServiceAccountTokens
 from pilotage.server.admission import Admission, Limited, ResourceAdmission
 from pilotage.server.catalogue.catalogue import Catalogue, CustomStrategies
 from pilotage.server.cleartext import CleartextCheck
+from pilotage.server.controllers import ALL as ALL_CONTROLLERS
 from pilotage.server.conversion import Converter
 from pilotage.server.matching.configurations import AdmissionConfigurations, CurrentObjects
 from pilotage.server.namespacecontents import NamespaceContents
@@ -76,8 +77,8 @@ class RegistryContext:
     """Creates the default objects of each namespace; None: there are none, and no other objects of a cluster either."""
     service_ranges: tuple[str, ...] = SERVICE_RANGES
     """The ranges of the addresses of Services in a new cluster, one of each family, as CIDRs."""
-    garbage_collection: bool = True
-    """Whether dependents are deleted with their owners, as kube-controller-manager does it."""
+    controllers: frozenset[str] = ALL_CONTROLLERS
+    """The controllers of kube-controller-manager that run in the server."""
     local_webhooks: LocalWebhooks = field(default_factory=LocalWebhooks)
     """The webhooks that this program serves itself."""
     problem_of: Callable[[Entry], str] = soundness.problem

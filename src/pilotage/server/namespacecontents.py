@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from pilotage.meta.documents import Document
 from pilotage.server import records
+from pilotage.server.controllers import ALL, SERVICE_ACCOUNT
+from pilotage.server.controllers import ROOT_CA as ROOT_CA_CONTROLLER
 from pilotage.server.ownership.owners import set_owner
 from pilotage.storage.interface import Put, Storage
 
@@ -31,11 +33,15 @@ class NamespaceContents:
 
     root_ca: str = ""
     """The certificate authority of the server, in PEM; empty for a server without HTTPS, which needs none."""
+    controllers: frozenset[str] = ALL
+    """The controllers that run, of which two create these objects in a cluster."""
 
     def keys(self, namespace: str) -> tuple[str, ...]:
         """The keys of the objects, below the prefix of the tenant."""
-        account = f"{SERVICE_ACCOUNTS}{namespace}/default"
-        return (account, f"{CONFIG_MAPS}{namespace}/{ROOT_CA}") if self.root_ca else (account,)
+        found = [f"{SERVICE_ACCOUNTS}{namespace}/default"] if SERVICE_ACCOUNT in self.controllers else []
+        if self.root_ca and ROOT_CA_CONTROLLER in self.controllers:
+            found.append(f"{CONFIG_MAPS}{namespace}/{ROOT_CA}")
+        return tuple(found)
 
     async def missing(
         self, storage: Storage, prefix: str, namespace: str, *, now: str, uid: Callable[[], str]

@@ -27,6 +27,9 @@ class ManifestOptions:
     service: str = DEFAULT_SERVICE
     """The name of the Service."""
 
+    prefix: str = ""
+    """What the names of cert-manager's objects and of its Secret begin with, such as `greetings-`."""
+
     service_port: int = count_field(443, least=1, most=65535)
     """The port of the Service."""
 
@@ -73,7 +76,7 @@ def configuration(declaration: Registrable, options: ManifestOptions) -> Documen
     address = ServiceAddress(options.service, options.namespace, options.service_port)
     document = declaration.document(address.client_config(declaration.path))
     if options.cert_manager:
-        reference = f"{options.namespace}/{CERTIFICATE}"
+        reference = f"{options.namespace}/{options.prefix}{CERTIFICATE}"
         annotations = {**document["metadata"].get("annotations", {}), "cert-manager.io/inject-ca-from": reference}
         document["metadata"] = {**document["metadata"], "annotations": annotations}
     return document
@@ -85,17 +88,17 @@ def cert_manager(options: ManifestOptions) -> Sequence[Document]:
     issuer = {
         "apiVersion": "cert-manager.io/v1",
         "kind": "Issuer",
-        "metadata": {"name": ISSUER, "namespace": options.namespace},
+        "metadata": {"name": options.prefix + ISSUER, "namespace": options.namespace},
         "spec": {"selfSigned": {}},
     }
     certificate = {
         "apiVersion": "cert-manager.io/v1",
         "kind": "Certificate",
-        "metadata": {"name": CERTIFICATE, "namespace": options.namespace},
+        "metadata": {"name": options.prefix + CERTIFICATE, "namespace": options.namespace},
         "spec": {
             "dnsNames": list(address.hosts),
-            "issuerRef": {"kind": "Issuer", "name": ISSUER},
-            "secretName": CERTIFICATE_SECRET,
+            "issuerRef": {"kind": "Issuer", "name": options.prefix + ISSUER},
+            "secretName": options.prefix + CERTIFICATE_SECRET,
         },
     }
     return (issuer, certificate)

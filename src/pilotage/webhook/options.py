@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.bounds.optionfields import SecondsField, check_fields, count_field, seconds_field
-from pilotage.webhook.addresses import ServiceAddress
+from pilotage.webhook.addresses import DEFAULT_SERVICE, ServiceAddress
 from pilotage.webhook.certificates.rotation import Validity
 from pilotage.webhook.certificates.source import CertificateSource
 
@@ -61,8 +61,11 @@ class WebhookServerOptions:
     """Changes the TLS context before the server uses it, for everything else."""
 
     service: ServiceAddress | None = None
-    """The Service that the API server reaches the webhooks through. By default, in a Pod, `webhook-service` in its
+    """The Service that the API server reaches the webhooks through. By default, in a Pod, that of `service_name` in its
     namespace; elsewhere the host is registered."""
+
+    service_name: str = DEFAULT_SERVICE
+    """The name of the Service in the namespace of the Pod, without `service`."""
 
     reachable_host: str = ""
     """The host name or address under which the API server reaches this machine, without a Service. By default the
@@ -80,3 +83,8 @@ class WebhookServerOptions:
         check_fields(self)
         if self.service is not None and self.reachable_host:
             raise InvalidDefinition("give either a service or a reachable_host, not both")
+
+
+def secret_of(service_name: str) -> str:
+    """The Secret of the managed certificate for a Service: programs with Services of their own share none."""
+    return DEFAULT_SECRET if service_name == DEFAULT_SERVICE else f"{service_name}-certificate"

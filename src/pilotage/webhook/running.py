@@ -234,5 +234,5 @@ def reachable_address(options: WebhookServerOptions, environment: WebhookEnviron
     if environment.local is not None:
         return HostAddress("127.0.0.1", port)
     if addresses.runs_in_cluster(environment.server_url):
-        return ServiceAddress(addresses.DEFAULT_SERVICE, environment.namespace or "default")
+        return ServiceAddress(options.service_name, environment.namespace or "default")
     return HostAddress(addresses.local_host(environment.server_url), port)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from pilotage.cli.device.description import description
-from pilotage.cli.device.display import HEADINGS, WIDE_HEADINGS, row, telemetry_cells
+from pilotage.cli.device.display import HEADINGS, WIDE_HEADINGS, name_of, row, telemetry_cells
+from pilotage.cli.table import Table
+from pilotage.device.providers.conditions import Status
 from pilotage.device.telemetry import ECCErrors, Telemetry
 from pilotage.device.v1alpha1 import GPU, GPUSpec, GPUStatus
 from pilotage.meta.models import Condition, ObjectMeta
@@ -23,18 +27,53 @@ def gpu(*conditions: Condition, action: str | None = None) -> GPU:
 def test_a_good_gpu_shows_no_conditions() -> None:
     good = [Condition(type=kind, status="False", reason="Fine") for kind in ("Degraded", "ResetRequired")]
     watched = Condition(type="NVMLReady", status="True", reason="Initialized")
-    assert row(gpu(READY, *good, watched), NOW) == ("gpu-0", "GPU-1", "True", "DriverReady", "", "", "90s")
+    assert row(gpu(READY, *good, watched), NOW) == ("gpu-0", "True", "", "90s", "")
 
 
 def test_a_bad_gpu_shows_what_is_wrong_and_what_to_do() -> None:
     reset = Condition(type="ResetRequired", status="True", reason="DoubleBitECCError", message="XID 48")
     unknown = Condition(type="NVMLReady", status="Unknown", reason="")
     shown = row(gpu(READY, reset, unknown, action="COMPONENT_RESET"), NOW)
-    assert shown[4:6] == ("ResetRequired=True(DoubleBitECCError),NVMLReady=Unknown", "COMPONENT_RESET")
+    assert shown[2:] == ("COMPONENT_RESET", "90s", "ResetRequired=True(DoubleBitECCError),NVMLReady=Unknown")
 
 
 def test_a_gpu_without_conditions_is_unknown() -> None:
-    assert row(gpu(), NOW)[2:4] == ("Unknown", "")
+    assert row(gpu(), NOW) == ("gpu-0", "Unknown", "", "90s", "")
+
+
+def test_a_gpu_that_is_only_not_ready_shows_why() -> None:
+    assert row(gpu(Condition(type="Ready", status="False", reason="DriverNotReady")), NOW)[-1] == (
+        "Ready=False(DriverNotReady)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "bad"),
+    [
+        ("XidError", "False", "True"),
+        ("MemoryPressure", "False", "True"),
+        ("MemoryHealthy", "True", "False"),
+        ("DCGMHealth", "True", "Unknown"),
+    ],
+)
+def test_a_fault_that_another_provider_reports_is_shown(kind: str, good: Status, bad: Status) -> None:
+    assert row(gpu(READY, Condition(type=kind, status=good, reason="Fine")), NOW)[-1] == ""
+    assert row(gpu(READY, Condition(type=kind, status=bad, reason="XID79")), NOW)[-1] == f"{kind}={bad}(XID79)"
+
+
+def test_the_rows_of_gpus_that_are_well_fit_80_columns_with_uuids_as_names() -> None:
+    named = gpu(READY)
+    named.metadata.name = "gpu-00000000-0000-4000-8000-000000000000"
+    lines = Table(HEADINGS).begin([row(named, NOW), row(gpu(READY), NOW)])
+    assert max(map(len, lines)) <= 80
+    broken = gpu(Condition(type="ResetRequired", status="True", reason="DoubleBitECCError"), action="COMPONENT_RESET")
+    assert max(map(len, Table(HEADINGS).begin([row(broken, NOW)]))) <= 80
+
+
+@pytest.mark.parametrize("word", ["gpu-1", "gpu/gpu-1", "gpus/gpu-1", "gpu.device.nvidia.com/gpu-1"])
+def test_a_gpu_is_named_as_output_and_kubectl_name_it(word: str) -> None:
+    assert name_of(word) == "gpu-1"
+    assert name_of("other/gpu-1") == "other/gpu-1"
 
 
 def test_the_wide_form_has_every_condition_the_version_and_the_message_that_matters() -> None:

@@ -112,7 +112,7 @@ def test_all_forms_are_accepted(kubectl: Kubectl, deploy: Path, tmp_path: Path) 
     assert "--webhook-certificates=/certificates" in pod["containers"][0]["args"]
     assert (
         pod["volumes"][-1]["secret"]["secretName"]
-        == found["Certificate", NAMESPACE, "serving-cert"]["spec"]["secretName"]
+        == found["Certificate", NAMESPACE, "greetings-serving-cert"]["spec"]["secretName"]
     )
 
 
@@ -185,6 +185,7 @@ def test_the_values_of_the_chart_do_what_they_say(helm: Callable[..., dict[Key, 
         "--leader-election-id=other",
         "--namespace=a,b",
         "--metrics-bind-address=:9090",
+        "--webhook-service=greetings-webhook-service",
         "--health-probe-bind-address=:8081",
         "--log-format=json",
         "--webhook-certificates=/certificates",
@@ -197,7 +198,7 @@ def test_the_values_of_the_chart_do_what_they_say(helm: Callable[..., dict[Key, 
     annotations = found["MutatingWebhookConfiguration", "", "mutate-v1.greetings.greetings.example.com"]["metadata"][
         "annotations"
     ]
-    assert annotations == {"cert-manager.io/inject-ca-from": "a/serving-cert"}
+    assert annotations == {"cert-manager.io/inject-ca-from": "a/greetings-serving-cert"}
     applied = kubectl(
         *("apply", "--server-side", "--dry-run=server", "-f", "-"), text=yamltext.write_all(list(found.values()))
     )

@@ -21,6 +21,7 @@ from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import APIRequest, Verb
 
 from ...environments import Environment, over_there
+from ..programs import OPERATOR, WEBHOOKS, program
 
 AGENT_MAY = {
     ("", "nodes", "get"),
@@ -246,3 +247,78 @@ def test_neither_grpc_nor_a_cluster_is_needed_to_write_them() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+AGENT = """
+import pilotage as pt
+from pilotage.device.v1alpha1 import GPU
+from pilotage.types.core.v1 import ConfigMap, Node
+
+
+class Agent:
+    def __init__(self, manager: pt.Manager) -> None:
+        self.client = manager.client
+
+    async def reconcile(self, request: pt.Request) -> None:
+        gpus = await self.client.list(GPU)
+        await self.client.patch(ConfigMap, {"data": {"gpus": str(len(gpus))}}, name=request.name, namespace="gpus")
+
+
+def setup(manager: pt.Manager) -> None:
+    manager.add_device_api()
+    here = pt.enqueue_requests_from(lambda gpu: [pt.Request("here")])
+    pt.ControllerBuilder(manager).for_(Node).watches(GPU, here).complete(Agent(manager))
+"""
+
+
+@pytest.mark.usefixtures("own_imports")
+def test_a_target_is_the_agent_with_its_roles_its_command_and_its_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "gpu_counter.py").write_text(AGENT)
+    monkeypatch.chdir(tmp_path)
+    written = manifests(capsys, "gpu_counter.py", "--image", "registry.example/counter:1")
+    spec = one(written, "DaemonSet", "gpu-counter-agent")["spec"]["template"]["spec"]
+    [container] = spec["containers"]
+    assert container["image"] == "registry.example/counter:1"
+    assert (container["command"], container["args"][0]) == (["pilotage", "run"], "gpu_counter.py")
+    assert "--leader-elect" not in container["args"]
+    assert container["livenessProbe"]["httpGet"]["port"] == "health"
+    assert {(each["kind"], each["metadata"]["name"]) for each in written if "Role" in each["kind"]} == {
+        ("ClusterRole", "gpu-counter-agent-manager"),
+        ("ClusterRoleBinding", "gpu-counter-agent-manager"),
+    }
+    assert one(written, "ClusterRole", "gpu-counter-agent-manager")["rules"] == [
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch"]},
+        {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]},
+    ]
+    [subject] = one(written, "ClusterRoleBinding", "gpu-counter-agent-manager")["subjects"]
+    assert one(written, "ServiceAccount", subject["name"])["metadata"]["namespace"] == subject["namespace"]
+    assert all("gpu-counter" in each["metadata"]["name"] for each in written)
+
+
+@pytest.mark.usefixtures("own_imports")
+def test_in_a_project_its_program_is_the_agent_and_a_command_can_replace_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "gpu_counter.py").write_text(AGENT)
+    project = (
+        '[project]\nname = "counter"\n[tool.pilotage]\ntarget = "gpu_counter:setup"\nimage = "registry.example/c:2"\n'
+    )
+    (tmp_path / "pyproject.toml").write_text(project)
+    monkeypatch.chdir(tmp_path)
+    written = manifests(capsys, "--agent-command", "python -m gpu_counter")
+    [container] = one(written, "DaemonSet", "counter-agent")["spec"]["template"]["spec"]["containers"]
+    assert container["command"] == ["python", "-m", "gpu_counter"]
+    assert "args" not in container
+    assert container["image"] == "registry.example/c:2"
+    assert one(written, "ClusterRole", "counter-agent-manager")["rules"][0]["resources"] == ["configmaps"]
+
+
+@pytest.mark.usefixtures("own_imports")
+def test_an_agent_with_webhooks_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = f"{program(tmp_path, OPERATOR + WEBHOOKS)}:with_webhooks"
+    assert main(["manifests", "--device", target]) == 1
+    assert "has webhooks, which an agent on each node cannot serve" in capsys.readouterr().err

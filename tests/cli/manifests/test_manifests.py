@@ -13,7 +13,9 @@ from pilotage import cli
 from pilotage.cli.manifests import objects
 from pilotage.cli.manifests.settings import InstallationSettings
 from pilotage.cli.rbac.grants import Installation
+from pilotage.manager.options import ManagerOptions
 from pilotage.meta.text import yamltext
+from pilotage.webhook.addresses import ServiceAddress
 from pilotage.webhook.conversion.declaration import ConversionDeclaration
 from pilotage.webhook.options import WebhookServerOptions
 
@@ -105,13 +107,56 @@ def test_webhooks_have_a_service_and_configurations(tmp_path: Path, capsys: pyte
     found = printed(capsys, f"{program(tmp_path, OPERATOR + WEBHOOKS)}:with_webhooks", *NAME)
     configuration = found["MutatingWebhookConfiguration", "mutate-v1.greetings.greetings.example.com"]
     reference = configuration["webhooks"][0]["clientConfig"]["service"]
-    assert (reference["name"], reference["namespace"]) == ("webhook-service", "greetings-system")
-    service = found["Service", "webhook-service"]["spec"]
+    assert (reference["name"], reference["namespace"]) == ("greetings-webhook-service", "greetings-system")
+    service = found["Service", "greetings-webhook-service"]["spec"]
     pod = found["Deployment", "greetings"]["spec"]["template"]
+    assert "--webhook-service=greetings-webhook-service" in pod["spec"]["containers"][0]["args"]
+    secrets = [rule for rule in found["Role", "greetings-webhook"]["rules"] if "resourceNames" in rule]
+    assert secrets[0]["resourceNames"] == ["greetings-webhook-service-certificate"]
     assert service["selector"].items() <= pod["metadata"]["labels"].items()
     ports = {port["name"]: port["containerPort"] for port in pod["spec"]["containers"][0]["ports"]}
     assert service["ports"][0]["targetPort"] == ports["webhooks"] == 9443
     assert found["NetworkPolicy", "greetings"]["spec"]["ingress"][1] == {"ports": [{"port": 9443, "protocol": "TCP"}]}
+
+
+def test_all_names_carry_the_prefix_of_the_program(tmp_path: Path) -> None:
+    target = f"{program(tmp_path, OPERATOR + WEBHOOKS)}:with_webhooks"
+    assert cli.main(["manifests", target, *NAME, "--output", str(tmp_path / "deploy")]) == 0
+    files = [path for path in (tmp_path / "deploy").rglob("*.yaml") if path.name not in ("values.yaml", "Chart.yaml")]
+    found = {
+        (path.name, name)
+        for path in files
+        for name in re.findall(r"^(?:metadata:\n)?  (?:name|secretName): (\S+)$", path.read_text(), re.MULTILINE)
+    }
+    assert len(found) > 10
+    assert {(file, name) for file, name in found if "greetings" not in name} == set()
+    assert "webhook-service.greetings-system" not in "".join(path.read_text() for path in files).replace(
+        "greetings-webhook-service", ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "own_manager", "name"),
+    [
+        (WebhookServerOptions(), False, "a-webhook-service"),
+        (WebhookServerOptions(), True, "webhook-service"),
+        (WebhookServerOptions(service_name="mine"), True, "mine"),
+        (WebhookServerOptions(service=ServiceAddress("theirs", "b")), False, "theirs"),
+    ],
+)
+def test_a_manager_of_the_program_takes_no_flag_so_its_service_has_the_name_of_its_options(
+    options: WebhookServerOptions, own_manager: bool, name: str
+) -> None:
+    class Declared:
+        webhook_options = options
+        webhooks = ()
+
+    declared: Any = Declared()
+    declared.options = ManagerOptions() if own_manager else None
+    settings = InstallationSettings(Installation("a", "b"), "image", "target", declared, ())
+    assert objects.webhook_options(settings).service == name
+    flags = [word for word in settings.arguments if word.startswith("--webhook-service")]
+    assert flags == (["--webhook-service=a-webhook-service"] if name.startswith("a-") else [])
 
 
 def test_a_further_cluster_has_no_part_in_the_roles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -76,7 +76,8 @@ def test_a_run_leaves_what_was_applied_as_it_is_and_serves_webhooks_only_where_i
         ran = pilotage(tmp_path, *words, *flags, "--until-idle")
         assert ran.returncode == 1
         assert (
-            f"mutate-v1.greetings.{GROUP} calls the Service hello-system/webhook-service, set by kubectl" in ran.stderr
+            f"mutate-v1.greetings.{GROUP} calls the Service hello-system/hello-webhook-service, set by kubectl"
+            in ran.stderr
         )
         assert "--webhook-bind-address 0" in ran.stderr
     ran = pilotage(tmp_path, *words, "--install", "--webhook-bind-address", "0", "--until-idle")

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pilotage.cli.program.project import find_project
+from pilotage.cli.scaffold.texts.project import NewProject
+from pilotage.version import source_of
 
 from .conftest import Pilotage
 
@@ -57,6 +61,47 @@ def test_the_image_runs_the_program_as_a_user_without_privileges(project: Path) 
     copied = {word for line in dockerfile.splitlines() if line.startswith("COPY") for word in line.split()[1:-1]}
     allowed = {line[1:] for line in (project / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     assert copied - {"--from=build", "/venv"} == allowed
+
+
+SOURCE = "file:///home/ada/my%20pilotage"
+
+
+def files_of(source: str) -> Mapping[str, str]:
+    return NewProject("books", "books", "books.example.com", "~=0.1.0", source).files()
+
+
+def test_pip_finds_a_pilotage_that_is_from_a_folder() -> None:
+    files = files_of(SOURCE)
+    lines = files["Makefile"].splitlines()
+    built = next(line for line in lines if "pip wheel" in line)
+    assert built == f"\t[ -d wheels ] || $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir wheels {SOURCE}"
+    install = "\t$(BIN)/python -m pip install --quiet --find-links wheels --editable . --group dev"
+    assert lines.index(built) < lines.index(install)
+    assert any(line.startswith("image: setup ") for line in lines)
+    assert "COPY wheels wheels\n" in files["Dockerfile"]
+    assert "pip install --find-links wheels ." in files["Dockerfile"]
+    assert "!wheels\n" in files[".dockerignore"]
+    assert "| `wheels` | Pilotage" in files["README.md"]
+
+
+def test_a_project_for_a_pilotage_of_the_package_index_has_no_wheels() -> None:
+    assert [path for path, text in files_of("").items() if "wheel " in text or "wheels" in text] == []
+
+
+@pytest.mark.parametrize(
+    ("direct_url", "source"),
+    [
+        ({"url": SOURCE, "dir_info": {"editable": True}}, SOURCE),
+        ({"url": "https://example.com/pilotage.whl", "archive_info": {}}, "https://example.com/pilotage.whl"),
+        (
+            {"url": "https://example.com/pilotage", "vcs_info": {"vcs": "git", "commit_id": "0a1b"}},
+            "git+https://example.com/pilotage@0a1b",
+        ),
+        ({}, ""),
+    ],
+)
+def test_the_source_is_what_pip_takes(direct_url: dict[str, Any], source: str) -> None:
+    assert source_of(direct_url) == source
 
 
 @pytest.mark.parametrize(

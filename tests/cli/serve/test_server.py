@@ -12,9 +12,10 @@ import pytest
 from pilotage.cli.serve.options import ServeOptions
 from pilotage.cli.serve.server import flags_of
 from pilotage.meta.models import ObjectMeta
-from pilotage.types.core.v1 import ConfigMap
+from pilotage.types.core.v1 import ConfigMap, ServiceAccount
 
-from .processes import failure, serving
+from ... import forked
+from .processes import command, failure, serving
 
 
 def test_it_prints_where_it_serves_and_what_to_try(tmp_path: Path) -> None:
@@ -122,3 +123,17 @@ def test_the_flags_that_the_server_shows_have_no_secrets() -> None:
     shown = flags_of(ServeOptions(storage=url, bind=("::1", 6443), encryption_keys="exec:password"))
     assert (shown["bind"], shown["anonymous-auth"]) == ("[::1]:6443", "false")
     assert "password" not in "".join(shown.values())
+
+
+def test_an_unknown_controller_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+    ran = forked.run(*command(""), "127.0.0.1:0", "--controllers=*,-deployment-controller", folder=tmp_path)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "the server runs no controller 'deployment-controller'; give * for all, or of these: " in ran.stderr
+    assert "garbage-collector-controller (garbagecollector)" in ran.stderr
+
+
+async def test_a_controller_that_is_turned_off_does_not_run(tmp_path: Path) -> None:
+    with serving(tmp_path, "--controllers=*,-serviceaccount,-root-ca-cert-publisher") as running:
+        async with running.cluster() as cluster:
+            assert not await cluster.client.list(ServiceAccount)
+            assert await cluster.client.find(ConfigMap, "kube-root-ca.crt", namespace="default") is None

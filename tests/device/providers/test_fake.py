@@ -67,14 +67,26 @@ async def test_same_seed_gives_the_same_uuids_and_changes_and_no_seed_others() -
     assert await seen(None) != await seen(None)
 
 
+def test_without_a_seed_the_uuids_are_the_same_after_a_restart_and_others_on_other_machines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def uuids(machine: str, count: int = 8) -> list[str]:
+        monkeypatch.setattr("socket.gethostname", lambda: machine)
+        return [gpu.uuid for gpu in FakeGPUs(FakeOptions(count=count), random.Random()).gpus]
+
+    assert uuids("a") == uuids("a")
+    assert uuids("a")[:2] == uuids("a", count=2)
+    assert not set(uuids("a")) & set(uuids("b"))
+
+
 @pytest.mark.virtual_time
 async def test_new_run_takes_over_its_gpus_gives_them_new_uuids_and_removes_only_its_own() -> None:
     async with device_api() as api:
-        async with api.running(provider(count=3)):
+        async with api.running(provider(count=3, seed=1)):
             await asyncio.sleep(1)
         first = await api.gpus()
         await api.client.create(GPU(metadata=ObjectMeta(name="other"), spec=GPUSpec(uuid="GPU-other")))
-        async with api.running(provider(count=2)):
+        async with api.running(provider(count=2, seed=2)):
             await asyncio.sleep(1)
             second = await api.gpus()
         assert [gpu.metadata.name for gpu in second] == ["gpu-1", "gpu-2", "other"]

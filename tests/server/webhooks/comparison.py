@@ -165,7 +165,7 @@ async def run_on_ours(case: Case) -> Answers:
     run = _Run(case, server)
     context = replace(
         cluster_context(MemoryStorage(), clock=lambda: _NOW, disable=["ServiceAccount"]),
-        garbage_collection=False,
+        controllers=frozenset(),
         contents=None,
     )
     async with Registry(context) as registry:

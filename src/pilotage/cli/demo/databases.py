@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 
 from pilotage.cli.demo.gpus import IDLE_SECONDS, DemoGPUs, print_line
 from pilotage.cli.signals.stop import Stop
+from pilotage.cli.terminal import BOLD, GREEN, standard_output
 from pilotage.client.outcome import Outcome, create_or_patch
 from pilotage.cluster import Cluster
 from pilotage.controller import ControllerBuilder, Event, Request, Result, enqueue_requests_from
@@ -148,6 +150,17 @@ async def run_demo(*, once: bool) -> None:
                 print_line("That was the demonstration; the operator still runs. Press Ctrl-C to stop it.")
                 await stop.requested.wait()
     print_line("Done.")
+    print_next()
+
+
+def print_next() -> None:
+    """Print where the program is, and what to type next."""
+    output, here = standard_output(), Path(__file__)
+    output.line(f"The operator is in {output.styled(str(here), GREEN)}")
+    output.line(f"Its part for GPUs is in {output.styled(str(here.with_name('gpus.py')), GREEN)}")
+    output.line(output.styled("next:", BOLD))
+    output.line("  pilotage init guestbook  # start a project of your own")
+    output.line("  pilotage serve           # serve the API to kubectl")
 
 
 async def _run_steps(cluster: Cluster, manager: Manager) -> None:

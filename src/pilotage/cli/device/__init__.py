@@ -6,12 +6,12 @@ import argparse
 from typing import Any
 
 from pilotage.cli.flags import add_path, add_switch, add_value, add_values, places
-from pilotage.cli.flags.types import gid, mode, number, seconds, uid
+from pilotage.cli.flags.types import gid, mode, number, positive, seconds, uid
 from pilotage.cli.help import add_command
 
 PROVIDERS = ("fake", "nvml", "replay")
 PROFILES = ("v6", "v1", "v8")
-OUTPUTS = ("table", "wide", "json", "yaml", "name")
+_OUTPUTS = ("table", "wide", "json", "yaml", "name", "jsonpath=")
 
 _TARGET_HELP = (
     "the address of the server: unix:///PATH or HOST:PORT (default: $NVIDIA_DEVICE_API_TARGET, else "
@@ -34,6 +34,8 @@ def register(subparsers: Any) -> None:
     _add_get(subparsers)
     _add_describe(subparsers)
     _add_watch(subparsers)
+    _add_wait(subparsers)
+    _add_inject(subparsers)
 
 
 def _add_serve(subparsers: Any) -> None:
@@ -125,7 +127,14 @@ def _add_providers_options(command: argparse.ArgumentParser) -> None:
     fake = command.add_argument_group("provider fake")
     add_value(fake, "--count", "N", "number of GPUs (default: %(default)s)", 8, type=int)
     _add_seconds(fake, "--period", 2, "time between two changes; 0: no changes")
-    add_value(fake, "--seed", "N", "the same seed gives the same UUIDs and changes", None, type=int)
+    add_value(
+        fake,
+        "--seed",
+        "N",
+        "the same seed gives the same UUIDs and changes (default: the UUIDs of this machine, random changes)",
+        None,
+        type=int,
+    )
     for option, action in (("--failures", "fails or repairs a GPU"), ("--removals", "removes a GPU or adds it again")):
         fake.add_argument(
             option, type=float, default=0.0, metavar="P", help=f"the probability that a change {action} (default: 0)"
@@ -145,11 +154,16 @@ def _add_providers_options(command: argparse.ArgumentParser) -> None:
 
 def _add_get(subparsers: Any) -> None:
     description = "Show the GPUs of this node, or one GPU, as a table or as documents."
-    lines = ("pilotage device get -o wide", "pilotage device get --selector rack=a")
-    command = _add_show(subparsers, "get", "show the GPUs as a table", description, *lines)
-    command.add_argument(
-        "-o", "--output", choices=OUTPUTS, default="table", help="the output format (default: %(default)s)"
+    lines = (
+        "pilotage device get -o wide",
+        "pilotage device get --selector rack=a",
+        "pilotage device get gpu-1 -o jsonpath='{.spec.uuid}'",
     )
+    command = _add_show(subparsers, "get", "show the GPUs as a table", description, *lines)
+    about = (
+        "output format: table, wide, json, yaml, name, jsonpath=TEMPLATE, custom-columns=SPEC (default: %(default)s)"
+    )
+    places.suggest(add_value(command, "-o --output", "FORMAT", about, "table"), _OUTPUTS)
     add_value(command, "-l --selector", "SELECTOR", "show only GPUs with these labels, such as rack=a")
     add_value(command, "--field-selector", "SELECTOR", "show only GPUs with these fields: metadata.name, spec.uuid")
     _add_client_options(command)
@@ -168,6 +182,76 @@ def _add_watch(subparsers: Any) -> None:
     description = "Show the GPUs of this node as a table, and then a row for each change, until Ctrl-C."
     summary = "show the GPUs and each change"
     _add_client_options(_add_show(subparsers, "watch", summary, description, "pilotage device watch"))
+
+
+def _add_wait(subparsers: Any) -> None:
+    command = add_command(
+        subparsers,
+        "wait",
+        "wait until GPUs have a condition",
+        "Wait until GPUs have a condition or a value, exist, or are deleted, as kubectl wait does. Without a name, "
+        "wait for all GPUs. The exit code is 1 if they do not in time.",
+        "pilotage device wait gpu-1 --for=condition=Ready",
+        "pilotage device wait --for=condition=ResetRequired=False --timeout=5m",
+        run=_run_wait,
+    )
+    command.add_argument("names", nargs="*", metavar="NAME", help="wait for these GPUs")
+    about = "condition=NAME[=STATUS], jsonpath='{PATH}'[=VALUE], create or delete"
+    places.suggest(add_value(command, "--for", "CONDITION", about, dest="condition"), ("create", "delete"))
+    about = "how long to wait, such as 5m (default: 30s; 0: check once)"
+    add_value(command, "--timeout", "TIME", about, 30.0, type=_duration)
+    add_value(command, "-l --selector", "SELECTOR", "wait for the GPUs with these labels, such as rack=a")
+    _add_client_options(command)
+
+
+def _add_inject(subparsers: Any) -> None:
+    command = add_command(
+        subparsers,
+        "inject",
+        "inject an XID or a condition into a fake GPU",
+        "Inject faults into a GPU of the provider fake, until --reset: XIDs, which have the effect that they have on a "
+        "GPU that NVML reads, or any conditions. The faults are in an annotation of the GPU.",
+        "pilotage device inject gpu-3 --xid 48",
+        "pilotage device inject gpu-3 --condition Degraded=True --reason ThermalSlowdown",
+        "pilotage device inject gpu-3 --reset",
+        run=_run_inject,
+    )
+    command.add_argument("name", metavar="NAME", help="the GPU")
+    add_values(
+        command, "--xid", "NUMBER", "an XID of NVIDIA's driver, such as 48 or 79; may be repeated", type=positive
+    )
+    add_values(command, "--condition", "TYPE[=STATUS]", "a condition: True, False or Unknown; may be repeated")
+    add_value(command, "--reason", "REASON", "the reason of the conditions (default: %(default)s)", "Injected")
+    add_value(command, "--message", "TEXT", "the message of the conditions")
+    add_value(
+        command, "--recommended-action", "ACTION", "the action that the provider recommends, such as COMPONENT_RESET"
+    )
+    add_switch(command, "--reset", "reset the GPU first: what was injected before is removed")
+    _add_client_options(command)
+
+
+def _run_inject(options: argparse.Namespace) -> int:
+    import asyncio
+
+    from pilotage.cli.device import display, injecting
+
+    asyncio.run(injecting.inject(display.connection(options), options))
+    return 0
+
+
+def _duration(text: str) -> float:
+    from pilotage.cli.kit.arguments.flags import duration
+
+    return duration(text)
+
+
+def _run_wait(options: argparse.Namespace) -> int:
+    import asyncio
+
+    from pilotage.cli.device import display, waiting
+
+    asyncio.run(waiting.wait(display.connection(options), options))
+    return 0
 
 
 def _add_show(subparsers: Any, name: str, summary: str, description: str, *lines: str) -> argparse.ArgumentParser:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pilotage.cli.device.description import GIBIBYTE, description
 from pilotage.cli.errors import CommandError
 from pilotage.cli.kit.printers.ages import age
+from pilotage.cli.kit.printers.output import FORMATS, printer_of
 from pilotage.cli.table import Table
 from pilotage.device.client.clientset import Devices
 from pilotage.device.client.config import Config, wire_of
@@ -30,21 +31,20 @@ from pilotage.reflector.reflector import ReflectorOptions
 from pilotage.rest import WatchEvent
 from pilotage.telemetry.logs import Logger, configure_logging, logger
 
-HEADINGS = ("NAME", "UUID", "READY", "REASON", "CONDITIONS", "ACTION", "AGE")
+HEADINGS = ("NAME", "READY", "ACTION", "AGE", "CONDITIONS")
+"""Few and short: with a UUID as the name, a GPU that is well has less than 80 columns."""
 TELEMETRY_HEADINGS = ("TEMP", "POWER", "UTIL", "MEMORY", "ECC", "XIDS")
 """In degrees Celsius, watts used/limit, per cent, GiB used/total, ECC errors corrected/uncorrected since the last
 reset, and the count of each XID."""
-WIDE_HEADINGS = (*HEADINGS, *TELEMETRY_HEADINGS, "VERSION", "MESSAGE")
-_FAULTS = frozenset({"Degraded", "ResetRequired", "HardwareFailure"})
-"""Conditions that are good when they are False; all others are good when they are True."""
-CHANGE_HEADINGS = ("TIME", "EVENT", *HEADINGS[:-1])
-_WIDEST = {
-    "TIME": "00:00:00",
-    "EVENT": "MODIFIED",
-    "UUID": "GPU-00000000-0000-0000-0000-000000000000",
-    "READY": "Unknown",
-    "REASON": "DriverReady",
-}
+WIDE_HEADINGS = (
+    *("NAME", "UUID", "READY", "REASON", "CONDITIONS", "ACTION", "AGE"),
+    *(*TELEMETRY_HEADINGS, "VERSION", "MESSAGE"),
+)
+_GOOD_WHEN_TRUE = ("Ready", "Healthy", "Health", "Available")
+"""How the types of conditions end that are good when they are True, such as `NVMLReady`. All others are taken for
+faults (`Degraded`, `XidError`), as of the conditions of Nodes."""
+CHANGE_HEADINGS = ("TIME", "EVENT", "NAME", "READY", "ACTION", "CONDITIONS")
+_WIDEST = {"TIME": "00:00:00", "EVENT": "MODIFIED", "READY": "Unknown"}
 
 _Clock = Callable[[], datetime]
 
@@ -63,6 +63,7 @@ def connection(options: argparse.Namespace) -> Config:
 async def get(config: Config, options: argparse.Namespace) -> None:
     """Print the GPUs that the command's options select, in their output format."""
     labels, fields, output = options.selector, options.field_selector, options.output
+    write = _writer(output, single=bool(options.name))
     if options.name and (labels or fields):
         raise CommandError("a name cannot be combined with selectors; give one of them")
     async with Devices(config) as devices:
@@ -73,7 +74,7 @@ async def get(config: Config, options: argparse.Namespace) -> None:
             print(f"no GPUs{chosen} found at {config.target}", file=sys.stderr)
             return
         readings = await _telemetry(gpus) if output == "wide" else {}
-        sys.stdout.write(_text(found, output, readings, single=bool(options.name)))
+        sys.stdout.write(write(found, readings))
 
 
 async def describe(config: Config, name: str) -> None:
@@ -100,7 +101,7 @@ async def _telemetry(gpus: GPUs) -> Mapping[str, Telemetry]:
 
 
 async def _selected(gpus: GPUs, name: str, labels: str = "", fields: str = "") -> Sequence[GPU]:
-    return [await gpus.get(name)] if name else await gpus.list(labels=labels, fields=fields)
+    return [await gpus.get(name_of(name))] if name else await gpus.list(labels=labels, fields=fields)
 
 
 async def watch(config: Config, name: str, *, clock: _Clock = lambda: datetime.now(UTC)) -> None:
@@ -112,8 +113,8 @@ async def watch(config: Config, name: str, *, clock: _Clock = lambda: datetime.n
 
     def changed(event: WatchEvent) -> tuple[str, ...]:
         now = clock()
-        cells = row(read(event.object), now)[:-1]
-        return (now.astimezone().strftime("%H:%M:%S"), event.type, *cells)
+        name, ready, action, _, conditions = row(read(event.object), now)
+        return (now.astimezone().strftime("%H:%M:%S"), event.type, name, ready, action, conditions)
 
     async with Devices(config) as devices:
         try:
@@ -125,22 +126,36 @@ async def watch(config: Config, name: str, *, clock: _Clock = lambda: datetime.n
         async with aclosing(stream) as batches:
             first = True
             async for batch in batches:
-                rows = [changed(event) for event in batch if not name or objects.header(event.object).name == name]
+                rows = [
+                    changed(event) for event in batch if not name or objects.header(event.object).name == name_of(name)
+                ]
                 for line in table.begin(rows) if first else map(table.row, rows):
                     print(line, flush=True)
                 first = False
 
 
-def _text(gpus: Sequence[GPU], output: str, readings: Mapping[str, Telemetry], *, single: bool) -> str:
+def name_of(word: str) -> str:
+    """The name of a GPU in what `-o name` prints, and in kubectl's `gpu/NAME`."""
+    kind, slash, name = word.rpartition("/")
+    info = GPU.__resource__
+    kinds = (info.singular, info.plural, *info.short_names)
+    return name if slash and kind.removesuffix(f".{info.gvk.group}") in kinds else word
+
+
+def _writer(output: str, *, single: bool) -> Callable[[Sequence[GPU], Mapping[str, Telemetry]], str]:
+    """What turns GPUs and their telemetry into the output format. Raises CommandError for an unknown one."""
     match output:
+        case "table" | "wide":
+            return lambda gpus, readings: _table(gpus, readings, wide=output == "wide")
         case "json":
-            return json.dumps(_document(gpus, single), indent=2) + "\n"
+            return lambda gpus, _: json.dumps(_document(gpus, single), indent=2) + "\n"
         case "yaml":
-            return yamltext.write(_document(gpus, single))
-        case "name":
-            info = GPU.__resource__
-            return "".join(f"{info.singular}.{info.gvk.group}/{gpu.metadata.name}\n" for gpu in gpus)
-    wide = output == "wide"
+            return lambda gpus, _: yamltext.write(_document(gpus, single))
+    write = printer_of(output, formats=("table", *FORMATS))
+    return lambda gpus, _: write([objects.document_of(gpu) for gpu in gpus], not single)
+
+
+def _table(gpus: Sequence[GPU], readings: Mapping[str, Telemetry], *, wide: bool) -> str:
     now = datetime.now(UTC)
     rows = [row(gpu, now, wide=wide, telemetry=readings.get(gpu.metadata.name)) for gpu in gpus]
     return "\n".join([*Table(WIDE_HEADINGS if wide else HEADINGS).begin(rows), ""])
@@ -163,21 +178,18 @@ def _silent() -> Logger:
 
 
 def row(gpu: GPU, now: datetime, *, wide: bool = False, telemetry: Telemetry | None = None) -> tuple[str, ...]:
-    """The row of a GPU. CONDITIONS has the unhealthy conditions; in the wide form, all conditions."""
+    """The row of a GPU. CONDITIONS has the unhealthy conditions, and Ready if it is the only one; in the wide form, all
+    but Ready, which has columns of its own there."""
     conditions = gpu.status.conditions
     ready = next((each for each in conditions if each.type == "Ready"), None)
     others = [each for each in conditions if each.type != "Ready" and (wide or not _is_good(each))]
-    cells = (
-        gpu.metadata.name,
-        gpu.spec.uuid,
-        ready.status if ready is not None else "Unknown",
-        ready.reason if ready is not None else "",
-        _listed(others),
-        gpu.status.recommended_action or "",
-        age(gpu.metadata.creation_timestamp, now),
-    )
+    status = ready.status if ready is not None else "Unknown"
+    action, old = gpu.status.recommended_action or "", age(gpu.metadata.creation_timestamp, now)
     if not wide:
-        return cells
+        unhealthy = others or [each for each in conditions if not _is_good(each)]
+        return (gpu.metadata.name, status, action, old, _listed(unhealthy))
+    reason = ready.reason if ready is not None else ""
+    cells = (gpu.metadata.name, gpu.spec.uuid, status, reason, _listed(others), action, old)
     message = next((each.message for each in others if not _is_good(each)), ready.message if ready else "")
     values = telemetry_cells(telemetry or Telemetry(gpu.metadata.name))
     return (*cells, *values, gpu.metadata.resource_version, message)
@@ -208,4 +220,4 @@ def _listed(conditions: Sequence[Condition]) -> str:
 
 
 def _is_good(condition: Condition) -> bool:
-    return condition.status == ("False" if condition.type in _FAULTS else "True")
+    return condition.status == ("True" if condition.type.endswith(_GOOD_WHEN_TRUE) else "False")

@@ -13,6 +13,19 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(name for name in (part.strip() for part in text.split(",")) if name)
 
 
+def controllers(text: str) -> tuple[str, ...]:
+    """Controllers as kube-controller-manager's flag selects them."""
+    from pilotage.errors import InvalidDefinition
+    from pilotage.server.controllers import selected
+
+    found = names(text)
+    try:
+        selected(found)
+    except InvalidDefinition as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return found
+
+
 def count(text: str) -> int:
     """A number that is not negative."""
     return _whole(text, 0, math.inf, "of 0 or more")

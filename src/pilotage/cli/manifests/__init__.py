@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ def register(subparsers: Any) -> None:
         "project they are written to its deploy folder, elsewhere the plain YAML goes to standard output.",
         "pilotage manifests greetings.py --output deploy",
         "pilotage manifests --check",
-        "pilotage manifests --device --image registry.example/pilotage:1 | kubectl apply -f -",
+        "pilotage manifests --device agent.py --image registry.example/pilotage:1 | kubectl apply -f -",
         run=run,
     )
     command.add_argument("target", nargs="?", metavar="TARGET", help="the program, as for pilotage run")
@@ -52,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
 
     project = find_project(Path.cwd())
     folder = options.output or (project.deploy if project is not None else None)
-    settings = _settings(options, project.image if project is not None else "")
+    settings = program_settings(options, project.image if project is not None else "")
     if folder is None and not options.check:
         from pilotage.cli.manifests.objects import install
 
@@ -63,13 +64,19 @@ def run(options: argparse.Namespace) -> int:
     return _compare(folder, settings) if options.check else _write(folder, settings, force=options.force)
 
 
-def _settings(options: argparse.Namespace, image: str) -> InstallationSettings:
+def program_settings(options: argparse.Namespace, image: str) -> InstallationSettings:
+    """What the manifests of the program of the options are made of."""
     from pilotage.cli.manifests.settings import InstallationSettings
     from pilotage.cli.rbac import seen as recording
     from pilotage.cli.rbac.analysis import analyse
     from pilotage.schema.generate.crd import crds
+    from pilotage.webhook.addresses import DEFAULT_SERVICE
+    from pilotage.webhook.options import secret_of
 
     declared, installation = read_program(options)
+    own = declared.webhook_options
+    if own is not None and own.service is None and declared.options is None:  # the Deployment sets --webhook-service
+        installation = replace(installation, webhook_secret=secret_of(f"{installation.name}-{DEFAULT_SERVICE}"))
     analysis = analyse(declared, installation, recording.read(options.seen) if options.seen is not None else None)
     for note in analysis.notes:
         print(f"pilotage: {note}", file=sys.stderr)

@@ -216,6 +216,7 @@ class _Chart:
             ("$.Values.namespaces", '- --namespace={{ join "," $.Values.namespaces }}'),
             ("$.Values.metrics.enabled", "- --metrics-bind-address=:{{ $.Values.metrics.port }}"),
         ]
+        conditional += [("$.Values.webhooks.enabled", f"- {flag}") for flag in self._plain.webhook_flags]
         last = [('ne $.Values.logLevel "info"', "- --log-level={{ $.Values.logLevel }}")]
         if self._plain.has_webhooks:
             flag = objects.certificate_mount(self._settings)[2]
@@ -240,7 +241,9 @@ class _Chart:
 
     def _annotations(self, own: Document, *, kept: bool = True, converted: bool = False) -> str:
         """The annotations of an object: its own, those of Helm, and that of cert-manager, each where it is wanted."""
-        reference = f"cert-manager.io/inject-ca-from: {{{{ $.Release.Namespace }}}}/{CERTIFICATE}"
+        reference = (
+            f"cert-manager.io/inject-ca-from: {{{{ $.Release.Namespace }}}}/{self._settings.prefix}{CERTIFICATE}"
+        )
         conditional = [("$.Values.crds.keep", _KEEP)] if kept else []
         if converted and self._plain.has_webhooks:
             conditional.append((_CERT_MANAGER, reference))

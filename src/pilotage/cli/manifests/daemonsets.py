@@ -7,9 +7,11 @@ another host directory, which only it can read: the conditions of other provider
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pilotage.cli.manifests.settings import EXISTING_NAMESPACES
+from pilotage.cli.manifests.objects import definitions, ports, probes
+from pilotage.cli.manifests.settings import EXISTING_NAMESPACES, InstallationSettings
+from pilotage.cli.rbac.roles import role_objects
 from pilotage.device.client.target import DEFAULT, ENVIRONMENT, Target
 from pilotage.meta.documents import Document
 
@@ -37,11 +39,16 @@ class DeviceManifests:
     image: str = "pilotage:latest"
     agent_image: str = ""
     """If empty, the server's image."""
-    agent_command: tuple[str, ...] = ("python", "/agent/gpu_agent.py")
+    agent_command: tuple[str, ...] = ()
+    """If empty, `pilotage run` with the program, or the example without one."""
+    program: InstallationSettings | None = None
+    """The agent's program. None: it is not known, and gets the roles of an agent that taints its Node."""
 
     def files(self) -> dict[str, list[Document]]:
         """The objects by file name. They can be applied in the order of the names."""
         files = {"10-server.yaml": self.server(), "20-agent.yaml": self.agent()}
+        if self.program is not None and (crds := definitions(self.program)):
+            files["05-crds.yaml"] = crds
         if self.namespace not in EXISTING_NAMESPACES:
             files["00-namespace.yaml"] = [self.in_namespace()]
         return dict(sorted(files.items()))
@@ -88,7 +95,33 @@ class DeviceManifests:
         return [self._object("v1", "ServiceAccount", "server", **token), self._daemon_set("server", pod, SERVER_USER)]
 
     def agent(self) -> list[Document]:
-        """The agent and its RBAC: read and patch Nodes, and record Events."""
+        """The agent, and the roles of its program."""
+        command: Document = {"command": list(self.agent_command or ("python", "/agent/gpu_agent.py"))}
+        if self.program is not None:
+            run = {"command": ["pilotage", "run"], "args": self.program.arguments}
+            command = {**(command if self.agent_command else run), "ports": ports(self.program), **probes(self.program)}
+        container = {
+            **command,
+            "env": _environment(),
+            "image": self.agent_image or self.image,
+            "name": "agent",
+            "resources": _resources(cpu="50m", memory="96Mi", most="256Mi"),
+            "securityContext": _confined(),
+            "volumeMounts": [
+                {"mountPath": DIRECTORY, "name": _SOCKET, "readOnly": True},
+                {"mountPath": "/tmp", "name": "tmp"},  # noqa: S108 - a volume of the Pod
+            ],
+        }
+        pod: Document = {"containers": [container], "volumes": [{"name": "tmp", "emptyDir": {}}]}
+        account = self._object("v1", "ServiceAccount", "agent")
+        return [account, *self._roles(), self._daemon_set("agent", pod, AGENT_USER)]
+
+    def _roles(self) -> list[Document]:
+        """The roles of the program, or those to read and patch Nodes and to record Events."""
+        if self.program is not None:
+            installation = replace(self.program.installation, name=f"{self.name}-agent")
+            found = role_objects(self.program.grants, installation)
+            return [each | {"metadata": {**each["metadata"], "labels": self._labels("agent")}} for each in found]
         group = "rbac.authorization.k8s.io"
         needed = {"nodes": ["get", "list", "watch", "patch"], "nodes/status": ["patch"], "events": ["create", "patch"]}
         rules = [{"apiGroups": [""], "resources": [name], "verbs": verbs} for name, verbs in needed.items()]
@@ -101,17 +134,7 @@ class DeviceManifests:
             roleRef={"apiGroup": group, "kind": "ClusterRole", "name": role["metadata"]["name"]},
             subjects=[{"kind": "ServiceAccount", "name": f"{self.name}-agent", "namespace": self.namespace}],
         )
-        container = {
-            "command": list(self.agent_command),
-            "env": _environment(),
-            "image": self.agent_image or self.image,
-            "name": "agent",
-            "resources": _resources(cpu="50m", memory="96Mi", most="256Mi"),
-            "securityContext": _confined(),
-            "volumeMounts": [{"mountPath": DIRECTORY, "name": _SOCKET, "readOnly": True}],
-        }
-        account = self._object("v1", "ServiceAccount", "agent")
-        return [account, role, binding, self._daemon_set("agent", {"containers": [container]}, AGENT_USER)]
+        return [role, binding]
 
     def _object(
         self, version: str, kind: str, component: str, *, namespaced: bool = True, **content: object

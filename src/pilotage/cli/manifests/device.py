@@ -5,10 +5,15 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pilotage.cli.errors import CommandError
 from pilotage.cli.files import write_files
 from pilotage.cli.flags import add_switch, add_value
+
+if TYPE_CHECKING:
+    from pilotage.cli.manifests.settings import InstallationSettings
 
 DEFAULT = "device-api"
 """The default name, and the default namespace."""
@@ -21,29 +26,35 @@ def add_arguments(group: argparse._ArgumentGroup) -> None:
         group,
         "--device",
         "generate a DaemonSet of the Device API server with the NVML provider, a DaemonSet of an agent that uses "
-        "it, and the agent's RBAC, instead of the manifests of a program",
+        "it, and the agent's RBAC, instead of a Deployment. The agent is the program TARGET, or that of the project; "
+        "without both, the command of --agent-command with the roles of an agent that taints its Node",
     )
-    add_value(group, "--agent-image", "IMAGE", "the image of the agent (default: --image)")
+    add_value(group, "--agent-image", "IMAGE", "the image of the agent (default: that of the project, else --image)")
     add_value(
         group,
         "--agent-command",
         "COMMAND",
-        "the command of the agent container (default: %(default)s)",
-        "python /agent/gpu_agent.py",
+        "the command of the agent container (default: pilotage run TARGET; without a program, python "
+        "/agent/gpu_agent.py)",
+        None,
     )
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the manifests and return the exit code."""
     from pilotage.cli.manifests.daemonsets import DeviceManifests
+    from pilotage.cli.program.project import find_project
     from pilotage.meta.text import yamltext
 
+    project = find_project(Path.cwd())
+    program = _program(options) if options.target or project is not None else None
     manifests = DeviceManifests(
-        name=_short(options.name or DEFAULT),
-        namespace=_short(options.namespace or DEFAULT),
+        name=_short(program.name if program else options.name or DEFAULT),
+        namespace=_short(program.namespace if program else options.namespace or DEFAULT),
         image=options.image or IMAGE,
-        agent_image=options.agent_image,
-        agent_command=_words(options.agent_command),
+        agent_image=options.agent_image or (project.image if project else ""),
+        agent_command=() if options.agent_command is None else _words(options.agent_command),
+        program=program,
     )
     files = manifests.files()
     if options.output is None:
@@ -51,6 +62,20 @@ def run(options: argparse.Namespace) -> int:
     else:
         write_files(options.output, {name: yamltext.write_all(documents) for name, documents in files.items()})
     return 0
+
+
+def _program(options: argparse.Namespace) -> InstallationSettings:
+    """The agent: the program runs on each node, so no leader is elected. Raises CommandError for one with webhooks."""
+    from pilotage.cli.manifests import program_settings
+
+    options.leader_elect = False
+    program = program_settings(options, "")
+    if program.has_webhooks:
+        raise CommandError(
+            f"{program.target} has webhooks, which an agent on each node cannot serve: deploy them as a program of "
+            "their own, with pilotage manifests"
+        )
+    return program
 
 
 def _short(name: str) -> str:

@@ -68,7 +68,7 @@ def _cert_manager(settings: InstallationSettings) -> str:
         {"op": "add", "path": f"{container}/args/-", "value": flag},
     ]
     patches = [_patch("Deployment", settings.name, mounts)]
-    reference = {"cert-manager.io/inject-ca-from": f"{settings.namespace}/{CERTIFICATE}"}
+    reference = {"cert-manager.io/inject-ca-from": f"{settings.namespace}/{settings.prefix}{CERTIFICATE}"}
     patches += [{"patch": yamltext.write(_identified(each, annotations=reference))} for each in _registered(settings)]
     patches += [
         {"patch": yamltext.write({**_identified(each), "$patch": "delete"})}

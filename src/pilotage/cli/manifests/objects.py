@@ -84,8 +84,8 @@ def deployment(settings: InstallationSettings) -> Document:
         "imagePullPolicy": "IfNotPresent",
         "command": ["pilotage", "run"],
         "args": settings.arguments,
-        "ports": _ports(settings),
-        **_probes(settings),
+        "ports": ports(settings),
+        **probes(settings),
         # No CPU limit: a throttled process would miss its probes and its lease like a hung one.
         "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}},
         "securityContext": {
@@ -119,7 +119,7 @@ def certificate_mount(settings: InstallationSettings) -> tuple[Document, Documen
 
     # Without ca.crt: cert-manager injects the bundle, and the program needs no permission for it.
     items = [{"key": name, "path": name} for name in ("tls.crt", "tls.key")]
-    volume = {"name": "certificates", "secret": {"secretName": CERTIFICATE_SECRET, "items": items}}
+    volume = {"name": "certificates", "secret": {"secretName": settings.prefix + CERTIFICATE_SECRET, "items": items}}
     mount = {"name": "certificates", "mountPath": CERTIFICATES, "readOnly": True}
     return volume, mount, f"--webhook-certificates={CERTIFICATES}"
 
@@ -181,14 +181,14 @@ def disruption_budget(settings: InstallationSettings) -> Document:
 
 def webhook_options(settings: InstallationSettings) -> ManifestOptions:
     """What the manifests of webhooks refer to."""
-    from pilotage.webhook.addresses import DEFAULT_SERVICE
     from pilotage.webhook.manifests import ManifestOptions
 
     options = settings.declared.webhook_options
     own = options.service if options is not None else None
     return ManifestOptions(
         namespace=settings.namespace,
-        service=own.name if own is not None else DEFAULT_SERVICE,
+        service=settings.webhook_service,
+        prefix=settings.prefix,
         service_port=own.port if own is not None else 443,
         port=settings.webhook_port,
         selector=settings.selector,
@@ -204,14 +204,16 @@ def _registrations(settings: InstallationSettings) -> Iterable[Document]:
     return [configuration(each, options) for each in settings.declared.webhooks]
 
 
-def _ports(settings: InstallationSettings) -> list[Document]:
-    ports = {"metrics": settings.metrics_port, "health": settings.health_port}
+def ports(settings: InstallationSettings) -> list[Document]:
+    """The ports of the container."""
+    found = {"metrics": settings.metrics_port, "health": settings.health_port}
     if settings.has_webhooks:
-        ports["webhooks"] = settings.webhook_port
-    return [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports.items() if port]
+        found["webhooks"] = settings.webhook_port
+    return [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in found.items() if port]
 
 
-def _probes(settings: InstallationSettings) -> Document:
+def probes(settings: InstallationSettings) -> Document:
+    """The probes of the container."""
     if not settings.health_port:
         return {}
     return {

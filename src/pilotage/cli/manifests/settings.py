@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pilotage.meta.documents import Document
+from pilotage.webhook.addresses import DEFAULT_SERVICE
 
 if TYPE_CHECKING:
     from pilotage.cli.program.declarations import Declarations
@@ -82,6 +83,27 @@ class InstallationSettings:
         return options.port if options is not None and options.port > 0 else WEBHOOK_PORT
 
     @property
+    def prefix(self) -> str:
+        """What the names of all objects begin with that are not the only ones of their kind."""
+        return f"{self.name}-"
+
+    @property
+    def webhook_service(self) -> str:
+        """The Service of the webhooks: with the prefix, unless the program has chosen it. A manager of the program
+        takes no flags, so it uses the name of its options."""
+        options = self.declared.webhook_options
+        if options is not None and options.service is not None:
+            return options.service.name
+        return options.service_name if options is not None and self.has_own_manager else self.prefix + DEFAULT_SERVICE
+
+    @property
+    def webhook_flags(self) -> list[str]:
+        """The flag with the Service of the webhooks, unless the program names it itself."""
+        options = self.declared.webhook_options
+        chosen = options is None or options.service is not None or self.has_own_manager
+        return [] if chosen else [f"--webhook-service={self.webhook_service}"]
+
+    @property
     def arguments(self) -> list[str]:
         """Of `pilotage run`."""
         if self.has_own_manager:
@@ -91,6 +113,7 @@ class InstallationSettings:
             found += ["--leader-elect", f"--leader-election-id={self.installation.lease_name}"]
         if self.installation.namespaces:
             found.append(f"--namespace={','.join(self.installation.namespaces)}")
+        found += self.webhook_flags
         addresses = (("metrics", self.metrics_port), ("health-probe", self.health_port))
         return [*found, *(f"--{name}-bind-address=:{port}" for name, port in addresses), "--log-format=json"]
 

@@ -62,6 +62,8 @@ class Installation:
     leader_election: bool = True
     lease: str = ""
     """The name of the Lease; by default the one that `pilotage run` is given in the manifests."""
+    webhook_secret: str = ""
+    """The Secret of the certificate of the webhooks; empty: that of the options of the program."""
     registers_webhooks: bool = False
     """Whether the program writes its webhook configurations, or injects only the bundle."""
 
@@ -178,7 +180,7 @@ def _of_webhooks(declared: Declarations, installation: Installation) -> Iterator
         return
     manages = options.certificates is None
     if manages:
-        for verbs, name in ((("create",), ""), (("get", "update"), options.secret_name)):
+        for verbs, name in ((("create",), ""), (("get", "update"), installation.webhook_secret or options.secret_name)):
             reason = "the certificate of webhooks"
             yield from _required("", "secrets", verbs, PermissionScope.OWN, reason, name=name, role=WEBHOOK)
     for webhook in declared.webhooks:

@@ -112,6 +112,13 @@ class Flags:
         "where /debug shows tasks, threads, the event loop and the heap (default: nowhere)"
     )
     webhook_bind_address: str = _address("where webhooks are served on a cluster (default: :9443; 0: nowhere)")
+    webhook_service: str = flag(
+        "NAME",
+        "in a Pod, the Service in front of the webhooks; NAME-certificate is the Secret of their certificate (default: "
+        "webhook-service)",
+        "webhook-service",
+        manager=True,
+    )
     webhook_certificates: Path | None = _folder("webhooks (default: a certificate in a Secret, which is rotated)")
 
     leader_elect: bool = switch("elect a leader among the replicas; only the leader reconciles", manager=True)

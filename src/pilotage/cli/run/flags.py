@@ -132,7 +132,7 @@ def _webhook_options(flags: Flags, process: int) -> WebhookServerOptions:
     bundle of the certificate authority is injected. Of several processes the first one serves them; those that share an
     embedded API server call it over HTTPS."""
     from pilotage.net.sockets import parse_bind_address
-    from pilotage.webhook.options import DEFAULT_PORT, DISABLED, WebhookServerOptions
+    from pilotage.webhook.options import DEFAULT_PORT, DISABLED, WebhookServerOptions, secret_of
 
     default = "127.0.0.1:0" if flags.storage else f":{DEFAULT_PORT}"
     host, port = parse_bind_address(flags.webhook_bind_address or default) or ("", DISABLED)
@@ -140,6 +140,8 @@ def _webhook_options(flags: Flags, process: int) -> WebhookServerOptions:
         host=host,
         port=port if process <= 1 else DISABLED,
         serve=True if process else None,
+        service_name=flags.webhook_service,
+        secret_name=secret_of(flags.webhook_service),
         certificates=_certificates(flags.webhook_certificates),
         register=flags.installs,
     )

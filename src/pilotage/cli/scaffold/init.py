@@ -11,7 +11,7 @@ from pilotage.cli.program.project import FILE, find_project, object_name
 from pilotage.cli.scaffold.changes import ProjectChanges
 from pilotage.cli.scaffold.names import check_group, check_package, check_project_name
 from pilotage.cli.scaffold.texts.project import NewProject
-from pilotage.version import installed_version
+from pilotage.version import installed_source, installed_version
 
 
 def new_project(folder: Path, name: str = "", package: str = "", group: str = "", domain: str = "") -> NewProject:
@@ -22,6 +22,7 @@ def new_project(folder: Path, name: str = "", package: str = "", group: str = ""
         package=check_package(package or chosen.replace("-", "_")),
         group=check_group(group or f"{chosen}.{domain or 'example.com'}"),
         requirement=_requirement(),
+        source=installed_source(),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pilotage.cli.flags import places
 from pilotage.cli.flags.fields import flag, shared
-from pilotage.cli.flags.types import address, count, names, size
+from pilotage.cli.flags.types import address, controllers, count, names, size
 
 
 def _file(about: str) -> Any:
@@ -77,6 +77,13 @@ class ServeOptions:
         "comma; more ranges are ServiceCIDRs (default: 10.0.0.0/16)",
         (),
         type=names,
+    )
+    controllers: tuple[str, ...] = flag(
+        "NAMES",
+        "the controllers to run, separated by commas, as of kube-controller-manager: * for all, NAME for one, -NAME "
+        "for all but this one, such as *,-garbage-collector-controller (default: *)",
+        ("*",),
+        type=controllers,
     )
     audit_log_path: str = flag(
         "FILE",

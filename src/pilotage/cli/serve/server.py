@@ -47,6 +47,7 @@ async def serve(options: ServeOptions) -> None:
                     disable_admission_plugins=options.disable_admission_plugins,
                     encryption_keys=options.encryption_keys,
                     service_cluster_ip_range=options.service_cluster_ip_range,
+                    controllers=options.controllers,
                 )
             )
             with progress.working("Creating certificates"):

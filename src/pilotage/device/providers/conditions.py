@@ -12,7 +12,7 @@ A degraded GPU stays ready. Every GPU has all four conditions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -80,7 +80,11 @@ def health(identity: Identity, reading: Reading, history: GPUHistory) -> Health:
         return unknown(reading.message)
     if isinstance(reading, Lost):
         return lost(reading.message)
-    found = list(findings(identity, reading, history))
+    return of_problems(list(findings(identity, reading, history)))
+
+
+def of_problems(found: Sequence[GPUProblem]) -> Health:
+    """The four conditions of a GPU with these problems, and the recommended action."""
     states = [_state(type_, [finding for finding in found if finding.type == type_]) for type_ in _GOOD]
     return Health((_ready(states), *states), most_severe(finding.action for finding in found))
 

@@ -9,22 +9,30 @@ from __future__ import annotations
 import asyncio
 import enum
 import random
+import socket
 import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
+from pilotage.client.client import Client
 from pilotage.device.providers.actions import Action
 from pilotage.device.providers.conditions import READY, READY_MESSAGE, RESET_REQUIRED, ConditionState, Health
 from pilotage.device.providers.fake_readings import Temperament, readings
 from pilotage.device.providers.heartbeats import send_heartbeats
+from pilotage.device.providers.injection import Injection
 from pilotage.device.providers.interface import ProviderAccess
 from pilotage.device.providers.inventory import Inventory
 from pilotage.device.providers.telemetry import Meter
 from pilotage.device.telemetry import Telemetry
+from pilotage.device.v1alpha1 import GPU
 from pilotage.errors import ApiError, ConnectionLost, InvalidDefinition, ServiceUnavailable, TooManyRequests
 from pilotage.meta.bounds.optionfields import SecondsField, check_fields, count_field, seconds_field
+from pilotage.meta.forms import reader_of
 from pilotage.meta.scalars import times
+from pilotage.reflector.events import watch_events
+from pilotage.reflector.reflector import ReflectorOptions
 from pilotage.tasks import is_set_within
 from pilotage.telemetry.logs import logger
 
@@ -48,7 +56,7 @@ class FakeOptions:
     period: SecondsField = seconds_field(2.0)
     """Seconds between two changes; 0: no changes."""
     seed: int | None = None
-    """The seed of UUIDs and changes."""
+    """The seed of UUIDs and changes. None: the UUIDs are those of this machine, and the changes are random."""
     failures: float = 0.0
     """The probability that a change is a failure (an XID that requires a reset) or its repair."""
     removals: float = 0.0
@@ -82,10 +90,18 @@ class FakeGPU:
     removed: bool = False
     failures: int = 0
     """The number of its failures."""
+    injected: Injection | None = None
+    """What is injected into it. None: nothing was yet."""
 
     @property
     def health(self) -> Health:
-        """The conditions of the GPU. Only a GPU that has failed before has `ResetRequired`."""
+        """The conditions of the GPU. Only a GPU that has failed before has `ResetRequired`, and only one into which
+        faults were injected has all four."""
+        own = self._own_health
+        return own if self.injected is None or self.failed else self.injected.health(own.conditions[0])
+
+    @property
+    def _own_health(self) -> Health:
         if self.failed:
             why = ("DoubleBitECCError", f"XID {_FAILURE_XID}: double bit ECC error (simulated)")
             return Health(
@@ -108,7 +124,9 @@ class FakeGPUs:
 
     def __post_init__(self) -> None:
         numbers = range(1, self.options.count + 1)
-        self.gpus = [FakeGPU(f"gpu-{number}", _uuid(self.chance)) for number in numbers]
+        # Without a seed the UUIDs are those of this machine: the same after a restart, and others on other nodes.
+        source = self.chance if self.options.seed is not None else random.Random(socket.gethostname())  # noqa: S311
+        self.gpus = [FakeGPU(f"gpu-{number}", _uuid(source)) for number in numbers]
 
     @property
     def present(self) -> list[FakeGPU]:
@@ -124,6 +142,22 @@ class FakeGPUs:
             failed = any(gpu.failed and not gpu.removed for gpu in self.gpus)
             return self._one(FakeChange.REPAIRED if failed else FakeChange.FAILED)
         return self._one(FakeChange.TOGGLED)
+
+    def inject(self, stored: GPU | None) -> FakeGPU | None:
+        """Take over what is injected into a stored GPU; the fake GPU, if that has changed."""
+        number = next((i for i, gpu in enumerate(self.gpus) if stored and gpu.name == stored.metadata.name), None)
+        if stored is None or number is None:
+            return None
+        try:
+            wanted = Injection.of(stored)
+        except InvalidDefinition as error:
+            _log.warning("Cannot inject a fault into a fake GPU", gpu=stored.metadata.name, error=error)
+            return None
+        gpu = self.gpus[number]
+        if wanted == gpu.injected or (wanted is None and gpu.injected == Injection()):
+            return None
+        self.gpus[number] = replace(gpu, injected=wanted or Injection())
+        return self.gpus[number]
 
     def _one(self, change: FakeChange) -> tuple[FakeGPU, FakeChange] | None:
         removed = change is FakeChange.RETURNED
@@ -167,13 +201,32 @@ class FakeProvider:
                 )
             )
             tasks.create_task(self._changes(inventory, fakes))
+            tasks.create_task(
+                self._injections(devices.client, inventory, fakes, lambda: telemetry.report(devices.report_telemetry))
+            )
             tasks.create_task(telemetry.run(devices.report_telemetry, wanted))
 
     async def _register(self, inventory: Inventory, fakes: FakeGPUs) -> None:
         stored = await inventory.stored()
         for gpu in fakes.present:
+            fakes.inject(stored.get(gpu.name))
+        for gpu in fakes.present:
             await inventory.apply(gpu.name, gpu.uuid, gpu.health, stored.get(gpu.name))
         await inventory.remove_others_than((gpu.name for gpu in fakes.gpus), stored)
+
+    async def _injections(
+        self, client: Client, inventory: Inventory, fakes: FakeGPUs, read_telemetry: Callable[[], Awaitable[None]]
+    ) -> None:
+        """Report the faults that are injected by an annotation, for as long as it is there."""
+        lister_watcher, options = await client.lister_watcher(GPU), ReflectorOptions(gvk=GPU.__resource__.gvk)
+        read = reader_of(GPU)
+        async with aclosing(watch_events(lister_watcher, options, _log)) as batches:
+            async for batch in batches:
+                for event in batch:
+                    changed = fakes.inject(read(event.object)) if event.type in ("ADDED", "MODIFIED") else None
+                    if changed is not None:
+                        await read_telemetry()  # its count of XIDs is there when its conditions are
+                        await self._write(inventory, changed, "injected")
 
     async def _changes(self, inventory: Inventory, fakes: FakeGPUs) -> None:
         if not self.options.period:
@@ -184,17 +237,17 @@ class FakeProvider:
             due = max(due + self.options.period, loop.time())  # missed ticks are skipped
             await asyncio.sleep(due - loop.time())
             if (happened := fakes.tick()) is not None:
-                await self._write(inventory, *happened)
+                await self._write(inventory, happened[0], happened[1].value)
 
-    async def _write(self, inventory: Inventory, gpu: FakeGPU, change: FakeChange) -> None:
+    async def _write(self, inventory: Inventory, gpu: FakeGPU, change: str) -> None:
         try:
             stored = await inventory.find(gpu.name)
-            if change is not FakeChange.REMOVED:
+            if not gpu.removed:
                 await inventory.apply(gpu.name, gpu.uuid, gpu.health, stored)
             elif stored is not None:
                 await inventory.remove(stored)
         except (ConnectionLost, ServiceUnavailable, TooManyRequests) as error:
-            _log.warning("Cannot write a change of a fake GPU", gpu=gpu.name, change=change.value, error=error)
+            _log.warning("Cannot write a change of a fake GPU", gpu=gpu.name, change=change, error=error)
 
 
 class FakeTelemetry:
@@ -205,18 +258,21 @@ class FakeTelemetry:
         self._clock = clock
         self._began = clock()
         self._meters: dict[str, Meter] = {}
-        self._counted: Counter[str] = Counter()
+        self._counted: dict[str, Counter[int]] = {}
 
     async def run(self, report: Callable[[Sequence[Telemetry]], Awaitable[None]], wanted: asyncio.Event) -> None:
         try:
             while True:
-                try:
-                    await report(self.read())
-                except (ApiError, ConnectionLost) as error:
-                    _log.warning("Cannot report telemetry", error=error)
+                await self.report(report)
                 await is_set_within(wanted, TELEMETRY_SECONDS)
         finally:
             self.clear()
+
+    async def report(self, report: Callable[[Sequence[Telemetry]], Awaitable[None]]) -> None:
+        try:
+            await report(self.read())
+        except (ApiError, ConnectionLost) as error:
+            _log.warning("Cannot report telemetry", error=error)
 
     def clear(self) -> None:
         """Remove the metrics of all GPUs."""
@@ -233,11 +289,12 @@ class FakeTelemetry:
     def _read(self, gpu: FakeGPU) -> Telemetry:
         meter = self._meters.setdefault(gpu.name, Meter(gpu.name, gpu.uuid))
         meter.reports_xids = True
-        for _ in range(gpu.failures - self._counted[gpu.name]):
-            meter.count_xid(_FAILURE_XID)
-        self._counted[gpu.name] = gpu.failures
+        counts = Counter({_FAILURE_XID: gpu.failures}) + (gpu.injected.count() if gpu.injected else Counter())
+        for xid in (counts - self._counted.get(gpu.name, Counter())).elements():
+            meter.count_xid(xid)
+        self._counted[gpu.name] = counts
         now = self._clock()
-        meter.show(readings(Temperament.of(gpu.uuid), now, self._began, failures=gpu.failures), now)
+        meter.show(readings(Temperament.of(gpu.uuid), now, self._began, failures=counts[_FAILURE_XID]), now)
         return meter.telemetry
 
 
@@ -252,7 +309,7 @@ def _changed(gpu: FakeGPU, change: FakeChange) -> FakeGPU:
         case FakeChange.REMOVED:
             return replace(gpu, removed=True)
         case FakeChange.RETURNED:
-            return replace(gpu, removed=False)
+            return replace(gpu, removed=False, injected=None)  # another object, without the annotation
 
 
 def _uuid(chance: random.Random) -> str:

@@ -122,7 +122,7 @@ class DeviceRegistry:
             strategies={RESOURCE.group_resource: GPUStrategy},
             problem_of=stored_problem,
             authorization=False,  # roles are those of uids and gids
-            garbage_collection=False,
+            controllers=frozenset(),
         )
         self.api = Registry(self.context)
         self.gate = ReadinessGate(self.options.gate_seconds)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from types import TracebackType
 
 from pilotage.errors import Compacted, StorageError
+from pilotage.server import controllers
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.aggregation import aggregate_roles
 from pilotage.server.loops.contents import ContentsCreator
@@ -36,16 +37,10 @@ class BackgroundLoops:
 
     def __init__(self, context: RegistryContext, note: Note) -> None:
         self._context = context
-        self._loops: list[LogLoop] = [Terminator(context, note), Protector(context, note), PodRemover(context, note)]
+        self._loops: list[LogLoop] = [Terminator(context, note), Protector(context, note)]
         if context.contents is not None:
-            self._loops += [
-                ContentsCreator(context, note, context.contents),
-                QuotaCounter(context, note),
-                PolicyTypeChecker(context, note),
-                FlowSchemaChecker(context, note),
-            ]
-        if context.garbage_collection:
-            self._loops.append(Collector(context, note))
+            self._loops += [ContentsCreator(context, note, context.contents), FlowSchemaChecker(context, note)]
+        self._loops += [made(context, note) for name, made in _loops_of(context).items() if name in context.controllers]
         self._tasks: list[asyncio.Task[None]] = []
         self._is_closing = False
 
@@ -53,9 +48,10 @@ class BackgroundLoops:
         loops: dict[str, Callable[[], Awaitable[None]]] = {
             **{loop.name: loop.run for loop in self._loops},
             "history": HistoryCompaction(self._context).run,
-            "roles": lambda: aggregate_roles(self._context),
             "storage": lambda: check_storage(self._context),
         }
+        if controllers.ROLE_AGGREGATION in self._context.controllers:
+            loops["roles"] = lambda: aggregate_roles(self._context)
         if not self._context.storage.expires:
             loops["events"] = lambda: expire_events(self._context)
         for loop in self._loops:
@@ -91,6 +87,17 @@ class BackgroundLoops:
                     raise
                 _log.error("Background loop was cancelled by other code, starting it again", loop=name)
             await asyncio.sleep(_RETRY_SECONDS)
+
+
+def _loops_of(context: RegistryContext) -> dict[str, Callable[[RegistryContext, Note], LogLoop]]:
+    """The loops that are one controller each."""
+    found: dict[str, Callable[[RegistryContext, Note], LogLoop]] = {
+        controllers.POD_GARBAGE_COLLECTOR: PodRemover,
+        controllers.GARBAGE_COLLECTOR: Collector,
+    }
+    if context.contents is not None:
+        found |= {controllers.RESOURCE_QUOTA: QuotaCounter, controllers.POLICY_STATUS: PolicyTypeChecker}
+    return found
 
 
 class _LoopFailures:

@@ -14,7 +14,7 @@ from pilotage.errors import ApiError, NotFound
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, Verb
-from pilotage.server import records
+from pilotage.server import controllers, records
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.progress import LogLoop, Note
 from pilotage.server.loops.servicecidrs import blocked, has_orphans, is_blocked
@@ -30,11 +30,12 @@ _PODS = "core/pods/"
 _CLAIMS = "core/persistentvolumeclaims/"
 _VOLUMES = "core/persistentvolumes/"
 _FINALIZERS = {
-    _CLAIMS: "kubernetes.io/pvc-protection",
-    _VOLUMES: "kubernetes.io/pv-protection",
-    "storage.k8s.io/volumeattributesclasses/": "kubernetes.io/vac-protection",
-    CIDRS: CIDR_FINALIZER,
+    controllers.CLAIM_PROTECTION: (_CLAIMS, "kubernetes.io/pvc-protection"),
+    controllers.VOLUME_PROTECTION: (_VOLUMES, "kubernetes.io/pv-protection"),
+    controllers.ATTRIBUTES_PROTECTION: ("storage.k8s.io/volumeattributesclasses/", "kubernetes.io/vac-protection"),
+    controllers.SERVICE_CIDR: (CIDRS, CIDR_FINALIZER),
 }
+"""What each controller protects, and the finalizer that it removes."""
 _RESOURCES = {
     "PersistentVolumeClaim": GroupVersionResource("", "v1", "persistentvolumeclaims"),
     "PersistentVolume": GroupVersionResource("", "v1", "persistentvolumes"),
@@ -53,7 +54,8 @@ class Protector(LogLoop):
         super().__init__(context, note)
         self._updater = Updater(context)
         self._users = tuple(context.prefix + collection for collection in (_PODS, _CLAIMS, _VOLUMES, ADDRESSES, CIDRS))
-        self._concerned = (*self._users, *(context.prefix + collection for collection in _FINALIZERS))
+        self._finalizers = dict(each for name, each in _FINALIZERS.items() if name in context.controllers)
+        self._concerned = (*self._users, *(context.prefix + collection for collection in self._finalizers))
         self._waiting: dict[str, None] = {}
 
     async def _run(self) -> None:
@@ -88,7 +90,7 @@ class Protector(LogLoop):
 
     def _finalizer(self, key: str) -> str:
         group, resource = key[len(self._context.prefix) :].split("/", 2)[:2]
-        return _FINALIZERS.get(f"{group}/{resource}/", "")
+        return self._finalizers.get(f"{group}/{resource}/", "")
 
     async def _release(self, keys: Iterable[str]) -> None:
         for key in keys:

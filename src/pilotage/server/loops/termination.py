@@ -9,7 +9,7 @@ from pilotage.errors import NotFound, PilotageError, RevisionConflict
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import CUSTOM_RESOURCE_DEFINITIONS, GroupVersionResource
 from pilotage.rest.request import APIRequest, DeleteOptions, Verb
-from pilotage.server import records
+from pilotage.server import controllers, records
 from pilotage.server.catalogue.catalogue import DEFINITIONS, NAMESPACES
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.progress import LogLoop, Note
@@ -46,14 +46,15 @@ class Terminator(LogLoop):
         self._deleter = Deleter(context)
         self._namespaces = context.prefix + NAMESPACES
         self._definitions = context.prefix + DEFINITIONS
-        self._owners = (self._namespaces, self._definitions)
+        namespaces = (self._namespaces,) if controllers.NAMESPACE in context.controllers else ()
+        self._owners = (self._definitions, *namespaces)
 
     async def _run(self) -> None:
         """Raises the first failure."""
         storage = self._context.storage
         terminating = {
             entry.key
-            for prefix in (self._namespaces, self._definitions)
+            for prefix in self._owners
             for entry in (await storage.list(prefix)).entries
             if records.terminating(entry.value)
         }

@@ -276,7 +276,7 @@ async def test_the_dependents_of_a_namespace_go_with_it() -> None:
 
 async def test_what_was_deleted_while_nothing_collected_is_collected_at_the_next_start() -> None:
     storage = MemoryStorage()
-    async with opened(storage, garbage_collection=False) as api:
+    async with opened(storage, controllers=frozenset()) as api:
         owner, later = await config_map(api, "owner"), await config_map(api, "later")
         await config_map(api, "child", reference(owner))
         await config_map(api, "orphan", reference(later))

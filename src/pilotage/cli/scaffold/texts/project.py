@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from pilotage.cli.scaffold.lines import WIDTH
@@ -19,6 +20,8 @@ class NewProject:
     group: str
     requirement: str
     """How the project depends on pilotage: `~=0.1.0`, empty if the version is unknown."""
+    source: str = ""
+    """What pip can make a wheel of pilotage from; empty if it finds pilotage in the package index."""
 
     def files(self) -> dict[str, str]:
         """All files by their paths, in the order in which a reader looks at them."""
@@ -26,9 +29,9 @@ class NewProject:
         return {
             "README.md": self._readme(),
             "pyproject.toml": self._pyproject(),
-            "Makefile": _MAKEFILE.replace("NAME", self.name),
-            "Dockerfile": _DOCKERFILE.replace("python:PYTHON", f"python:{PYTHON}"),
-            ".dockerignore": _DOCKERIGNORE,
+            "Makefile": self._makefile(),
+            "Dockerfile": self._dockerfile(),
+            ".dockerignore": _DOCKERIGNORE + ("!wheels\n" if self.source else ""),
             ".gitignore": _GITIGNORE,
             ".github/workflows/ci.yaml": _CI.replace("PYTHON", PYTHON),
             f"{source}/__init__.py": f'"""{self.name}: a Kubernetes operator."""\n',
@@ -80,6 +83,21 @@ pythonpath = ["src"]
 addopts = "--strict-markers --strict-config"
 """
 
+    def _makefile(self) -> str:
+        text = _MAKEFILE.replace("NAME", self.name)
+        if not self.source:
+            return text
+        wheels = _WHEELS.replace("SOURCE", shlex.quote(self.source).replace("$", "$$").replace("#", "\\#"))
+        text = text.replace(_BEFORE_WHEELS, _BEFORE_WHEELS + wheels).replace("image:  ##", "image: setup  ##")
+        return text.replace("--quiet --editable", "--quiet --find-links wheels --editable")
+
+    def _dockerfile(self) -> str:
+        text = _DOCKERFILE.replace("python:PYTHON", f"python:{PYTHON}")
+        if not self.source:
+            return text
+        text = text.replace("COPY src src\n", "COPY src src\nCOPY wheels wheels\n")
+        return text.replace("pip install .", "pip install --find-links wheels .")
+
     def _readme(self) -> str:
         return f"""# {self.name}
 
@@ -101,7 +119,7 @@ A Kubernetes operator, written with Pilotage, the controller runtime for Python.
 | `tests` | tests with the fixture `pilotage_env` |
 | `deploy` | manifests, written by `make manifests`, and samples |
 | `Dockerfile` | the image, built by `make image` |
-"""
+{_README_WHEELS if self.source else ""}"""
 
     def _test(self) -> str:
         return f'''"""The whole program, set up as `pilotage run` does it."""
@@ -117,6 +135,9 @@ async def test_the_operator_starts_and_becomes_idle(pilotage_env: Environment) -
     await pilotage_env.run_until_idle()
 '''
 
+
+_README_WHEELS = """| `wheels` | Pilotage, which is from no package index: `make setup` builds it once; commit it |
+"""
 
 _OPERATOR = '''"""The program: `pilotage run` calls `setup` with a manager and starts it."""
 
@@ -168,6 +189,11 @@ image:  ## build the image
 
 deploy: manifests  ## apply the manifests to the cluster of your kubeconfig
 	kubectl apply --server-side -f deploy/install.yaml
+"""
+
+_BEFORE_WHEELS = "	$(BIN)/python -m pip install --quiet --upgrade pip\n"
+_WHEELS = """	@# Pilotage is not from a package index: pip finds it in wheels. Commit it; delete it to build it again.
+	[ -d wheels ] || $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir wheels SOURCE
 """
 
 _DOCKERFILE = """# The program in a virtual environment, built in one stage and copied to another: no cache is left.

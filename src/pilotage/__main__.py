@@ -1,0 +1,7 @@
+"""`python -m pilotage`: the command without a script on the path, and of this Python."""
+
+import sys
+
+from pilotage.cli import main
+
+sys.exit(main())
