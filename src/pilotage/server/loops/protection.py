@@ -1,6 +1,7 @@
 """Removes the finalizers that protect volumes and ranges of addresses, once they are deleted and not in use any more.
 
-The admission plugin StorageObjectInUseProtection adds those of volumes. A claim is in use while a Pod that has not
+The admission plugin StorageObjectInUseProtection adds the finalizers of volumes, and this loop those of ServiceCIDRs,
+as kube-controller-manager does. A claim is in use while a Pod that has not
 finished refers to it, a volume while a claim is bound to it, a ServiceCIDR while a Service has an address that no other
 one contains.
 """
@@ -17,7 +18,7 @@ from pilotage.rest.request import APIRequest, Verb
 from pilotage.server import controllers, records
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.progress import LogLoop, Note
-from pilotage.server.loops.servicecidrs import blocked, has_orphans, is_blocked
+from pilotage.server.loops.servicecidrs import blocked, has_orphans, is_blocked, lacks_condition, ready
 from pilotage.server.strategies.networking.addresses import CIDR_FINALIZER
 from pilotage.server.strategies.services.cidrs import CIDRS
 from pilotage.server.verbs.update import Updater
@@ -36,6 +37,8 @@ _FINALIZERS = {
     controllers.SERVICE_CIDR: (CIDRS, CIDR_FINALIZER),
 }
 """What each controller protects, and the finalizer that it removes."""
+_SEEN = (f'"{CIDR_FINALIZER}"'.encode(), b'"type":"Ready"')
+"""What the bytes of a ServiceCIDR contain that the controller has seen."""
 _RESOURCES = {
     "PersistentVolumeClaim": GroupVersionResource("", "v1", "persistentvolumeclaims"),
     "PersistentVolume": GroupVersionResource("", "v1", "persistentvolumes"),
@@ -45,7 +48,7 @@ _RESOURCES = {
 
 
 class Protector(LogLoop):
-    """Removes the protection of deleted claims, volumes and ServiceCIDRs that are not in use."""
+    """Protects ServiceCIDRs, and removes the protection of what is deleted and not in use."""
 
     name = "protect"
     work = "the deletion of a volume, of a claim or of a ServiceCIDR is in progress"
@@ -83,10 +86,15 @@ class Protector(LogLoop):
         return found
 
     def _read(self, entry: Entry) -> bool:
-        if records.terminating(entry.value) and self._finalizer(entry.key):
+        finalizer = self._finalizer(entry.key)
+        if finalizer and (records.terminating(entry.value) or self._is_new_range(entry)):
             self._waiting[entry.key] = None
             return True
         return False
+
+    def _is_new_range(self, entry: Entry) -> bool:
+        """Whether a ServiceCIDR lacks its finalizer or its condition."""
+        return entry.key.startswith(self._context.prefix + CIDRS) and not all(map(entry.value.__contains__, _SEEN))
 
     def _finalizer(self, key: str) -> str:
         group, resource = key[len(self._context.prefix) :].split("/", 2)[:2]
@@ -97,7 +105,14 @@ class Protector(LogLoop):
             entry = await self._context.storage.get(key)
             document = records.decode(entry.value) if entry is not None else {}
             finalizer = self._finalizer(key)
-            if not document or finalizer not in document["metadata"].get("finalizers", ()):
+            protected = bool(document) and finalizer in document["metadata"].get("finalizers", ())
+            if document and "deletionTimestamp" not in document["metadata"]:
+                self._waiting.pop(key, None)
+                if not protected:
+                    await self._change(document, partial(_with, finalizer))
+                if lacks_condition(document):
+                    await self._change(document, lambda old: ready(old, self._context.now()), "status")
+            elif not protected:
                 self._waiting.pop(key, None)
             elif not await self._in_use(document):
                 await self._change(document, partial(_without, finalizer))
@@ -131,6 +146,12 @@ class Protector(LogLoop):
             _log.warning("Cannot remove the protection of an object", name=name, error=error)
             return
         self._note(request, response.body)
+
+
+def _with(finalizer: str, document: Document) -> Document:
+    """A document with one more finalizer."""
+    finalizers = [*document["metadata"].get("finalizers", ()), finalizer]
+    return document | {"metadata": document["metadata"] | {"finalizers": finalizers}}
 
 
 def _without(finalizer: str, document: Document) -> Document:

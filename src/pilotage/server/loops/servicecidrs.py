@@ -1,4 +1,4 @@
-"""Whether a ServiceCIDR can be removed, and the condition that it has while it cannot."""
+"""Whether a ServiceCIDR can be removed, and its condition Ready."""
 
 from __future__ import annotations
 
@@ -33,12 +33,26 @@ def is_blocked(document: Document) -> bool:
     return any(each.get("reason") == "Terminating" for each in (document.get("status") or {}).get("conditions") or ())
 
 
+def lacks_condition(document: Document) -> bool:
+    """Whether no controller has seen a ServiceCIDR yet."""
+    return all(each["type"] != "Ready" for each in (document.get("status") or {}).get("conditions") or ())
+
+
+def ready(document: Document, now: str) -> Document:
+    """A ServiceCIDR whose addresses can be allocated."""
+    return _with_condition(document, now, status="True", reason="", message="Kubernetes Service CIDR is ready")
+
+
 def blocked(document: Document, now: str) -> Document:
     """A deleted ServiceCIDR whose status shows why it is not removed."""
-    ready = {"type": "Ready", "status": "False", "reason": "Terminating", "message": _BLOCKED}
+    return _with_condition(document, now, status="False", reason="Terminating", message=_BLOCKED)
+
+
+def _with_condition(document: Document, now: str, **fields: str) -> Document:
     status = document.get("status") or {}
     others = [each for each in status.get("conditions") or () if each["type"] != "Ready"]
-    return document | {"status": {**status, "conditions": [*others, {**ready, "lastTransitionTime": now}]}}
+    condition = {"type": "Ready", **fields, "lastTransitionTime": now}
+    return document | {"status": {**status, "conditions": [*others, condition]}}
 
 
 def _networks(document: Document) -> list[Network]:

@@ -48,14 +48,6 @@ class ServiceCIDRStrategy(Strategy):
 
     kept_by_status = MOST_METADATA
 
-    def prepare_for_create(self, document: Document) -> None:
-        """A range is ready at once: no allocator must learn of it."""
-        super().prepare_for_create(document)
-        metadata = document["metadata"]
-        metadata["finalizers"] = list(dict.fromkeys((*metadata.get("finalizers", ()), CIDR_FINALIZER)))
-        ready = {"type": "Ready", "status": "True", "reason": "", "message": "Kubernetes Service CIDR is ready"}
-        document["status"] = {"conditions": [{**ready, "lastTransitionTime": metadata["creationTimestamp"]}]}
-
     def validate(self, document: Document) -> Iterator[Cause]:
         return _validate_cidrs(_cidrs(document))
 
