@@ -11,7 +11,7 @@ from pilotage.cli.help import add_command
 
 PROVIDERS = ("fake", "nvml", "replay")
 PROFILES = ("v6", "v1", "v8")
-_OUTPUTS = ("table", "wide", "json", "yaml", "name", "jsonpath=")
+_OUTPUTS = ("table", "wide", "json", "yaml", "name")
 
 _TARGET_HELP = (
     "the address of the server: unix:///PATH or HOST:PORT (default: $NVIDIA_DEVICE_API_TARGET, else "
