@@ -110,6 +110,17 @@ async def test_after_conflicts_without_end_the_installation_fails(
         assert contended.writes == 10
 
 
+async def test_a_conversion_whose_port_the_server_has_filled_in_is_no_change() -> None:
+    service = {"name": "webhook-service", "namespace": "system", "path": "/convert"}
+    webhook = {"clientConfig": {"service": service}, "conversionReviewVersions": ["v1"]}
+    conversions = {"things.install.pilotage.dev": {"strategy": "Webhook", "webhook": webhook}}
+    async with pt.Cluster.embedded("memory:") as cluster:
+        await install(cluster.client, [Thing], conversions)
+        contended = Contended(cluster.transport)
+        await install(pt.Client(contended, scheme=cluster.scheme), [Thing], conversions)
+        assert contended.writes == 0
+
+
 class Unserved(TransportWrapper):
     """A server that never serves what was installed."""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from pilotage.client.client import Client
 from pilotage.client.conflicts import PATIENT, retry_on_conflict
+from pilotage.client.desired import is_equivalent
 from pilotage.errors import AlreadyExists, Conflict, Forbidden, InvalidDefinition, NoMatch, Timeout
 from pilotage.meta.bounds.backoff import backoff
 from pilotage.meta.documents import Document, copied
@@ -94,7 +95,8 @@ async def _apply(client: Client, document: dict[str, Any]) -> bool:
         if found is None:
             await client.create(Unstructured(document), field_owner=DEFINITION_OWNER)
             return True
-        if (spec := merged(found.document["spec"], document["spec"])) == found.document["spec"]:
+        spec = merged(found.document["spec"], document["spec"])
+        if is_equivalent(found, found.document, found.document | {"spec": spec}):
             return False
         found["spec"] = spec
         await client.update(found, field_owner=DEFINITION_OWNER)

@@ -145,7 +145,7 @@ class _Stream:
                 elif deadline is not None and now >= deadline:
                     return
                 else:
-                    # None for a version in the future: nobody knows yet what happens up to it.
+                    # None for a version in the future: it is not known yet what happens up to it.
                     if self._options.allow_watch_bookmarks and cursor.position <= self._storage.revision:
                         yield self._bookmark(cursor.position)
                     bookmarks.restart(now)
