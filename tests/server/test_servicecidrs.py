@@ -107,8 +107,10 @@ async def test_a_range_is_kept_while_services_have_addresses_of_it(environment: 
     found = await create_range(environment)
     async with asyncio.timeout(WITHIN), environment.client.watch(ServiceCIDR) as events:
         async for event in events:
-            if event.object.metadata.name == found.metadata.name and event.object.status is not None:
-                break
+            if event.object.metadata.name == found.metadata.name and event.object.metadata.finalizers:
+                status = event.object.status
+                if status is not None and status.conditions:
+                    break
     assert event.object.metadata.finalizers == ["networking.k8s.io/service-cidr-finalizer"]
     assert _ready(event.object).message == "Kubernetes Service CIDR is ready"
     await create_service(environment, "one", cluster_ip=str(ip_network(RANGES[environment.name])[3]))
