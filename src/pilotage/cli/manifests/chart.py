@@ -214,9 +214,9 @@ class _Chart:
         conditional = [
             ("$.Values.leaderElection.enabled", lead),
             ("$.Values.namespaces", '- --namespace={{ join "," $.Values.namespaces }}'),
+            *(("$.Values.webhooks.enabled", f"- {flag}") for flag in self._plain.webhook_flags),
             ("$.Values.metrics.enabled", "- --metrics-bind-address=:{{ $.Values.metrics.port }}"),
         ]
-        conditional += [("$.Values.webhooks.enabled", f"- {flag}") for flag in self._plain.webhook_flags]
         last = [('ne $.Values.logLevel "info"', "- --log-level={{ $.Values.logLevel }}")]
         if self._plain.has_webhooks:
             flag = objects.certificate_mount(self._settings)[2]
