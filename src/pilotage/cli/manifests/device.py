@@ -6,9 +6,9 @@ import argparse
 import shlex
 import sys
 
-from pilotage.cli.errors import CommandError
-from pilotage.cli.files import write_files
-from pilotage.cli.flags import add_switch, add_value
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.files import write_files
+from pilotage.kit.console.flags import add_switch, add_value
 
 DEFAULT = "device-api"
 """The default name, and the default namespace."""
