@@ -160,10 +160,10 @@ async def _are_installed(registry: Registry, kinds: Sequence[type[Resource]]) ->
     from pilotage.errors import NotFound
     from pilotage.kit.session import decode
     from pilotage.meta.kinds import CUSTOM_RESOURCE_DEFINITIONS
-    from pilotage.schema.generate.crd import crds
+    from pilotage.schema.generate.crd import unchecked_crds
     from pilotage.schema.generate.merging import merged
 
-    for wanted in crds(kinds):
+    for wanted in unchecked_crds(kinds):
         request = APIRequest(Verb.GET, CUSTOM_RESOURCE_DEFINITIONS, name=wanted["metadata"]["name"])
         try:
             found = decode((await registry.call(request)).body)
