@@ -7,6 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from pilotage.kit.arguments import COMMANDS
+from pilotage.kit.arguments.planning import LOOP, plan
+
 from .tools import todo_tool
 
 HEAVY = {
@@ -58,12 +61,12 @@ def test_a_read_that_takes_more_loads_neither_an_event_loop_nor_the_registry(tmp
 def test_a_tool_reads_without_an_event_loop_unless_it_watches(tmp_path: Path) -> None:
     tool = todo_tool(tmp_path)
     options = tool.parser().parse_args(["get", "todos", "--watch"])
-    command = tool._commands["get"]
-    assert tool.perform_now(command, options) is None
+    command = COMMANDS["get"]
+    assert plan(command, options, tool.facts(options)).routes == (LOOP,)
     options.watch = False
-    assert tool.perform_now(command, options) == 0
+    assert tool.perform_now(plan(command, options, tool.facts(options)), options) == 0
     options.storage = "memory:"
-    assert tool.perform_now(command, options) is None
+    assert plan(command, options, tool.facts(options)).routes == (LOOP,)
 
 
 def modules_after(folder: Path, program: str) -> set[str]:

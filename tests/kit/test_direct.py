@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from pilotage import cli, kit
 from pilotage.cluster.light import run_now
-from pilotage.kit import anywhere, direct, tool
+from pilotage.kit import direct, execution
 from pilotage.meta.scalars import times
 from pilotage.server import records
 from pilotage.storage import Put
 from pilotage.storage.sqlite import DirectSqliteStorage
 from pilotage.types import builtin
 from pilotage.types.names import builtin_names
-from tests.kit.tools import ChangedTodo, Console, Result, captured
+from tests.kit.tools import ChangedTodo, Console, Result, captured, plan_with_loop
 
 Document = dict[str, Any]
 NOW = datetime(2026, 3, 1, 12, 30, 15, tzinfo=UTC)
@@ -74,8 +74,7 @@ def both(monkeypatch: pytest.MonkeyPatch, words: Sequence[str], run: Any = cli.m
         patch.setattr(times, "system_clock", lambda: NOW)
         patch.setattr(direct, "get", get)
         shown = captured(lambda: run(words))
-        for module in (tool, anywhere):
-            patch.setattr(module, "is_light", lambda *arguments: False)
+        patch.setattr(execution, "plan", plan_with_loop)
         whole = captured(lambda: run(words))
     return whole, shown if codes and codes[0] is not None else None
 

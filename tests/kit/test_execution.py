@@ -6,7 +6,8 @@ import logging
 import pytest
 
 from pilotage.errors import StorageFull
-from pilotage.kit.arguments import COMMANDS, Command
+from pilotage.kit.arguments import COMMANDS
+from pilotage.kit.arguments.planning import Facts, Plan
 from pilotage.kit.console.signals.deadline import ExitDeadline
 from pilotage.kit.execution import execute
 from pilotage.telemetry.logs import logger
@@ -18,13 +19,16 @@ class FullDisk:
 
     ends_process = False
 
-    def storage_of(self, options: argparse.Namespace) -> str:
-        return "sqlite:todo.db"
+    def facts(self, options: argparse.Namespace) -> Facts:
+        return Facts("sqlite:todo.db")
 
-    def perform_now(self, command: Command, options: argparse.Namespace) -> None:
+    def print_stored(self, options: argparse.Namespace) -> None:
         return None
 
-    async def perform(self, command: Command, options: argparse.Namespace, deadline: ExitDeadline) -> int:
+    def perform_now(self, plan: Plan, options: argparse.Namespace) -> None:
+        return None
+
+    async def perform(self, plan: Plan, options: argparse.Namespace, deadline: ExitDeadline) -> int:
         logger("pilotage.storage").error("Storage is full", error="no space")
         raise StorageFull("no space is left to write to todo.db")
 
@@ -40,13 +44,16 @@ class Interrupted:
 
     ends_process = False
 
-    def storage_of(self, options: argparse.Namespace) -> str:
-        return "sqlite:todo.db"
+    def facts(self, options: argparse.Namespace) -> Facts:
+        return Facts("sqlite:todo.db")
 
-    def perform_now(self, command: Command, options: argparse.Namespace) -> int:
+    def print_stored(self, options: argparse.Namespace) -> None:
+        return None
+
+    def perform_now(self, plan: Plan, options: argparse.Namespace) -> int:
         raise KeyboardInterrupt
 
-    async def perform(self, command: Command, options: argparse.Namespace, deadline: ExitDeadline) -> int:
+    async def perform(self, plan: Plan, options: argparse.Namespace, deadline: ExitDeadline) -> int:
         raise AssertionError("it has ended")
 
 

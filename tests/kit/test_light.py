@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from pilotage import cli
-from pilotage.kit import light, tool
+from pilotage.kit import execution, light
 from pilotage.meta.documents import Document
-from tests.kit.tools import Console, Todo, captured, todo_tool
+from tests.kit.tools import Console, Todo, captured, plan_with_loop, todo_tool
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
@@ -131,7 +131,7 @@ def test_commands_print_and_store_the_same_with_an_event_loop_and_without(
         todo.output("create", "todo", "first", "--set", "spec.text=a")
         todo.tool.setup = None
         if name == "whole":
-            monkeypatch.setattr(tool, "is_light", lambda *arguments: False)
+            monkeypatch.setattr(execution, "plan", plan_with_loop)
         results = [todo.run(*line.split(), stdin=EGGS) for line in LINES]
         stored = json.loads(todo.output("get", "todos", "-o", "json", "--show-managed-fields"))["items"]
         shown.append(([_without_identity(str(each)) for each in results], [_content(each) for each in stored]))

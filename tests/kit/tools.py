@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import sys
 from collections.abc import Callable, Iterator
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pilotage as pt
 from pilotage import kit
+from pilotage.kit.arguments import Command
+from pilotage.kit.arguments.planning import Facts, Plan, plan
 from pilotage.kit.console import terminal
 
 
@@ -162,3 +165,10 @@ class CleaningReconciler:
         if (await self.finalizers.finalize(todo)).updated:
             await self.client.update(todo)
         return pt.Result()
+
+
+def plan_with_loop(command: Command, options: argparse.Namespace, facts: Facts) -> Plan:
+    """The plan of a command in a place where all requests go to a server, with an event loop."""
+    return plan(
+        command, options, Facts(facts.storage, reconcilers=facts.reconcilers, namespace=facts.namespace, audited=True)
+    )

@@ -10,20 +10,17 @@ from importlib import import_module
 
 from pilotage import kit as kit  # programs import it from here, too
 from pilotage.errors import PilotageError
-from pilotage.kit.console.collection import skip_last_collection
+from pilotage.kit import arguments
 from pilotage.kit.console.help import examples
 from pilotage.kit.console.parsing import Parser, command_first
-from pilotage.kit.console.pipes import piped
+from pilotage.kit.console.process import piped, skip_last_collection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-OBJECT_COMMANDS = (
-    *("get", "describe", "apply", "diff", "replace", "edit", "patch", "scale", "delete", "label", "annotate"),
-    *("wait", "explain", "api-resources", "events", "logs"),
-)
-"""The subcommands that work on objects: kubectl's, from `pilotage.kit`."""
+OBJECT_COMMANDS = tuple(name for name in arguments.COMMANDS if name != "create")
+"""The subcommands that work on objects, from `pilotage.kit`. (`create` is another one, of projects.)"""
 COMMANDS = (
     *("init", "create", "run", "demo", "serve", "device", "crd", "types", "manifests", "rbac", "store", "tenants"),
     *OBJECT_COMMANDS,

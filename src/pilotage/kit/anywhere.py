@@ -8,15 +8,17 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
-from pilotage.kit.arguments import COMMANDS, Command
+from pilotage.kit.arguments import COMMANDS
+from pilotage.kit.arguments.planning import NEW, Facts
 from pilotage.kit.console.errors import CommandError
 from pilotage.kit.console.flags import places
-from pilotage.kit.execution import checked_function, execute, is_light, without_storage_log
+from pilotage.kit.execution import checked_function, execute, without_storage_log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from pilotage.kit.arguments.planning import Plan
     from pilotage.kit.console.signals.deadline import ExitDeadline
     from pilotage.kit.session import CommandSession
     from pilotage.rest.transport import Transport
@@ -40,29 +42,31 @@ class Anywhere:
 
     ends_process = True
 
-    def storage_of(self, options: argparse.Namespace) -> str:
-        """The URL of the storage; empty for a server. Raises CommandError."""
+    def facts(self, options: argparse.Namespace) -> Facts:
         if options.kubeconfig or options.context:
             if options.storage:
                 raise CommandError("--storage is a storage, --kubeconfig and --context are a server: give one")
-            return ""  # the flags win over the variable
-        return _chosen(options, "storage")
+            return Facts("")  # the flags win over the variable
+        return Facts(_chosen(options, "storage"))
 
-    def perform_now(self, command: Command, options: argparse.Namespace) -> int | None:
-        """Run a command on a SQLite file without an event loop. None for a server, and for what waits."""
-        storage = self.storage_of(options)
-        if not is_light(command, options, storage):
-            return None
-        tenant, keys = _tenant(options), _chosen(options, "encryption_keys")
-        if command.name == "get" and (code := self._get(storage, tenant, options)) is not None:
-            return code
+    def print_stored(self, options: argparse.Namespace) -> int | None:
+        from pilotage.kit import direct
+        from pilotage.kit.kinds import Visible
+        from pilotage.types.names import builtin_names
+
+        visible = Visible(None, builtin_names())
+        namespace = options.namespace or "default"
+        return direct.get(_chosen(options, "storage"), _tenant(options), namespace, visible, options)
+
+    def perform_now(self, plan: Plan, options: argparse.Namespace) -> int | None:
         from pilotage.kit import light
-        from pilotage.kit.tenancy import check_exists, creates_tenant
+        from pilotage.kit.tenancy import check_exists
 
-        if not creates_tenant(command.name, options):
+        storage, tenant, keys = _chosen(options, "storage"), _tenant(options), _chosen(options, "encryption_keys")
+        if plan.missing != NEW:
             check_exists(storage)
-        run = checked_function(command, options)
-        opened = light.writing if command.writes else light.reading
+        run = checked_function(plan.command, options)
+        opened = light.writing if plan.command.writes else light.reading
         with without_storage_log(), opened(storage, (), tenant, keys) as cluster:
             if cluster is None:
                 return None
@@ -72,25 +76,16 @@ class Anywhere:
 
             return cluster.run(in_session())
 
-    def _get(self, storage: str, tenant: str, options: argparse.Namespace) -> int | None:
-        """Print custom resources as they are in the file; None if it takes more."""
-        from pilotage.kit import direct
-        from pilotage.kit.kinds import Visible
-        from pilotage.types.names import builtin_names
-
-        visible = Visible(None, builtin_names())
-        return direct.get(storage, tenant, options.namespace or "default", visible, options)
-
-    async def perform(self, command: Command, options: argparse.Namespace, deadline: ExitDeadline) -> int:
-        run = checked_function(command, options)
-        async with self._session(command, options) as session:
+    async def perform(self, plan: Plan, options: argparse.Namespace, deadline: ExitDeadline) -> int:
+        run = checked_function(plan.command, options)
+        async with self._session(plan, options) as session:
             return await run(session, options)
 
     @asynccontextmanager
-    async def _session(self, command: Command, options: argparse.Namespace) -> AsyncIterator[CommandSession]:
-        storage = self.storage_of(options)
+    async def _session(self, plan: Plan, options: argparse.Namespace) -> AsyncIterator[CommandSession]:
+        storage = self.facts(options).storage
         if storage:
-            async with _stored(storage, command, options) as transport:
+            async with _stored(storage, plan, options) as transport:
                 yield await _open(transport, options, "default", storage)
             return
         kubeconfig, context = _chosen(options, "kubeconfig"), _chosen(options, "context")
@@ -107,25 +102,25 @@ def _tenant(options: argparse.Namespace) -> str:
 
 
 @asynccontextmanager
-async def _stored(url: str, command: Command, options: argparse.Namespace) -> AsyncIterator[Transport]:
+async def _stored(url: str, plan: Plan, options: argparse.Namespace) -> AsyncIterator[Transport]:
     """A storage. If the tenant does not exist: one in which it seems to, for a command that may create it, else an
     empty one. Raises NoTenant."""
     from pilotage.cluster import Cluster
     from pilotage.kit.embedded import PrintingTransport, completed, reading
-    from pilotage.kit.tenancy import check_exists, creates_tenant, tenant_exists
+    from pilotage.kit.tenancy import check_exists, tenant_exists
 
-    if not creates_tenant(command.name, options):
+    if plan.missing != NEW:
         check_exists(url)
     tenant, keys = _tenant(options), _chosen(options, "encryption_keys")
-    exists = await tenant_exists(command.name, url, tenant)
-    if not command.writes:
+    exists = await tenant_exists(plan, url, tenant)
+    if not plan.command.writes:
         async with reading(url, tenant, (), keys) as transport:
             assert transport is not None  # no kinds, so none is missing
             yield transport
         return
     async with AsyncExitStack() as exits:
         storage: str | Storage = url if exists else "memory:"
-        if not exists and creates_tenant(command.name, options):
+        if not exists and plan.missing == NEW:
             from pilotage.kit.newtenant import new_tenant
 
             storage = new = await exits.enter_async_context(new_tenant(url, tenant))

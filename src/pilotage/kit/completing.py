@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-NAMES = Command("names", "", "", (), lambda parser: None, writes=False, least_failure=1)
+NAMES = Command("names")
 _WHERE = tuple(flag[2:].replace("-", "_") for flag in places.FLAGS if flag.startswith("--"))
 
 
@@ -31,7 +31,7 @@ def print_objects(place: CommandBackend, parser: argparse.ArgumentParser, words:
         return 0
     options = {**dict.fromkeys(_WHERE, ""), **vars(read)}
     if read.value_of == "tenant":
-        return _print_tenants(place.storage_of(argparse.Namespace(**options)))
+        return _print_tenants(place.facts(argparse.Namespace(**options)).storage)
     options["tenant"] = options["tenant"] or "default"
     return execute(place, NAMES, argparse.Namespace(**options, command=name))
 

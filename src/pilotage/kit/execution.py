@@ -8,14 +8,16 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from pilotage.errors import PilotageError
-from pilotage.kit.console.collection import rarely_collected
+from pilotage.kit.arguments.planning import DIRECT, LIGHT, is_dry_run, only_reads, plan
 from pilotage.kit.console.errors import INTERRUPTED, CommandError, Interrupted
+from pilotage.kit.console.process import rarely_collected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from pilotage.kit.arguments import Command
+    from pilotage.kit.arguments.planning import Facts, Plan
     from pilotage.kit.console.signals.deadline import ExitDeadline
     from pilotage.kit.session import CommandSession
 
@@ -30,14 +32,18 @@ class CommandBackend(Protocol):
     ends_process: bool
     """Whether the process ends with the command."""
 
-    def storage_of(self, options: argparse.Namespace) -> str:
-        """The URL of the storage; empty for a server."""
+    def facts(self, options: argparse.Namespace) -> Facts:
+        """What is known of the place without opening it. Raises CommandError."""
 
-    async def perform(self, command: Command, options: argparse.Namespace, deadline: ExitDeadline) -> int:
+    def print_stored(self, options: argparse.Namespace) -> int | None:
+        """Print what is in the file. None, and nothing is printed, if it takes more."""
+
+    def perform_now(self, plan: Plan, options: argparse.Namespace) -> int | None:
+        """Run a command without an event loop, which takes longer to load than most commands take. None if it needs
+        one."""
+
+    async def perform(self, plan: Plan, options: argparse.Namespace, deadline: ExitDeadline) -> int:
         """Open a session, run the command on it, and return its exit code. After a signal, it ends by the deadline."""
-
-    def perform_now(self, command: Command, options: argparse.Namespace) -> int | None:
-        """The same without an event loop, which takes longer to load than most commands take; None if it needs one."""
 
 
 def execute(place: CommandBackend, command: Command, options: argparse.Namespace) -> int:
@@ -48,9 +54,15 @@ def execute(place: CommandBackend, command: Command, options: argparse.Namespace
 
 def _execute(place: CommandBackend, command: Command, options: argparse.Namespace) -> int:
     try:
-        code = place.perform_now(command, options)
-        if code is not None:
-            return code
+        chosen = plan(command, options, place.facts(options))
+        for route in chosen.routes:
+            code = None
+            if route == DIRECT:
+                code = place.print_stored(options)
+            elif route == LIGHT:
+                code = place.perform_now(chosen, options)
+            if code is not None:
+                return code
         import asyncio
 
         from pilotage.kit.console.exhaustion import guarded
@@ -58,11 +70,10 @@ def _execute(place: CommandBackend, command: Command, options: argparse.Namespac
 
         _check_no_loop()
         with ExitDeadline(INTERRUPTED) as deadline, without_storage_log():
-            return asyncio.run(guarded(place.perform(command, options, deadline)))
+            return asyncio.run(guarded(place.perform(chosen, options, deadline)))
     except KeyboardInterrupt:
         from pilotage.kit.console.terminal import standard_error
         from pilotage.kit.exits import print_error
-        from pilotage.kit.printers.written import is_dry_run, only_reads
 
         if (terminal := standard_error()).isatty():
             terminal.line()  # after the ^C that the terminal shows
@@ -105,36 +116,14 @@ def without_storage_log() -> Iterator[None]:
 
 
 UNFINISHED = "interrupted before the command was finished: not everything may be written, run it again"
-_LIGHT = {
-    *("get", "describe", "explain", "api-resources", "names"),
-    *("create", "apply", "diff", "replace", "patch", "scale", "delete", "label", "annotate"),
-}
-"""Commands that need no event loop, unless they wait or reconcilers run."""
-_SHARED = {"annotate": "label"}
-"""Commands that are in the module of another one."""
 
 
 def checked_function(command: Command, options: argparse.Namespace) -> CommandFunction:
     """The coroutine function of a command, which has checked its arguments and read its files: for a mistake in them
     nothing is opened or started. Raises CommandError."""
-    name = _SHARED.get(command.name) or command.name.replace("-", "")
-    module: Any = import_module(f"pilotage.kit.commands.{name}")
+    module: Any = import_module(f"pilotage.kit.commands.{command.module}")
     check = getattr(module, "check", None)
     if check is not None:
         check(options)
     run: CommandFunction = module.run
     return run
-
-
-def is_light(command: Command, options: argparse.Namespace, url: str) -> bool:
-    """Whether a command needs no event loop if no reconciler runs: the storage is a file, and nothing is waited for."""
-    if not url.startswith("sqlite:") or url == "sqlite:" or watches(options):
-        return False
-    if command.name in ("delete", "replace"):  # they wait until an object is deleted
-        return not (options.wait if command.name == "delete" else options.recreate)
-    return command.name in _LIGHT
-
-
-def watches(options: argparse.Namespace) -> bool:
-    """Whether a command prints changes until it is ended."""
-    return bool(getattr(options, "watch", False) or getattr(options, "watch_only", False))

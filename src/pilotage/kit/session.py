@@ -178,7 +178,7 @@ class CommandSession(msgspec.Struct):
             self.output.write(text)
             self.output.flush()
         except BrokenPipeError:
-            from pilotage.kit.console.pipes import discard_output
+            from pilotage.kit.console.process import discard_output
 
             discard_output()
 

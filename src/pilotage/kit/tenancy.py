@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from pilotage.kit.arguments.planning import Plan
 from pilotage.kit.console.errors import CommandError
 from pilotage.kit.exits import NoTenant
 from pilotage.server.tenants import prefix_of, tenants
@@ -13,23 +13,16 @@ from pilotage.storage import open_storage
 from pilotage.storage.interface import Storage
 
 DEFAULT_TENANT = "default"
-CREATORS = ("create", "apply")
-"""The commands that create the tenant they are for."""
 
 
-async def tenant_exists(command: str, url: str, tenant: str) -> bool:
+async def tenant_exists(plan: Plan, url: str, tenant: str) -> bool:
     """Whether the tenant of a command has objects. Raises NoTenant, unless the command may create it."""
     try:
         return await check_tenant(url, tenant)
     except NoTenant:
-        if command in CREATORS:
-            return False
-        raise
-
-
-def creates_tenant(command: str, options: argparse.Namespace) -> bool:
-    """Whether a command creates its tenant if that does not exist: a dry run does not."""
-    return command in CREATORS and options.dry_run == "none"
+        if plan.needs_tenant:
+            raise
+        return False
 
 
 async def check_tenant(url: str, tenant: str) -> bool:

@@ -12,11 +12,12 @@ from functools import partial
 
 from pilotage.errors import InvalidDefinition
 from pilotage.kit.arguments import COMMANDS, RECONCILE, Command
-from pilotage.kit.console.collection import skip_last_collection
+from pilotage.kit.arguments.planning import CREATED, NEW, REAL, Facts, is_dry_run
 from pilotage.kit.console.errors import INTERRUPTED, NOT_RECONCILED, Interrupted
 from pilotage.kit.console.flags import add_switch, add_value, places
 from pilotage.kit.console.help import examples
-from pilotage.kit.execution import checked_function, execute, is_light, watches, without_storage_log
+from pilotage.kit.console.process import skip_last_collection
+from pilotage.kit.execution import checked_function, execute, without_storage_log
 from pilotage.kit.kinds import ToolKinds, has_versions
 
 TYPE_CHECKING = False
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from pilotage.cluster import Cluster
     from pilotage.cluster.light import LightCluster
+    from pilotage.kit.arguments.planning import Plan
     from pilotage.kit.console.signals.deadline import ExitDeadline
     from pilotage.kit.execution import CommandFunction
     from pilotage.kit.newtenant import NewTenantStorage
@@ -102,7 +104,7 @@ class Tool:
         """Run one command and return its exit code. In an application, `program` is what help and errors name it by.
 
         A command that writes runs an event loop: in a coroutine, use `await asyncio.to_thread(tool.run, words)`."""
-        from pilotage.kit.console.pipes import piped
+        from pilotage.kit.console.process import piped
 
         return piped(lambda: self._run(arguments, program))
 
@@ -196,24 +198,28 @@ class Tool:
         given = getattr(options, "encryption_keys", "") or os.environ.get(self._variable("ENCRYPTION_KEYS"), "")
         return given or self.encryption_keys
 
-    async def perform(self, command: Command, options: argparse.Namespace, deadline: ExitDeadline) -> int:
+    def facts(self, options: argparse.Namespace) -> Facts:
+        """What is known of the storage without opening it."""
+        audited = bool(self.audit_log_path or self.audit_policy_file)
+        reconcilers = self.setup is not None
+        return Facts(self.storage_of(options), reconcilers=reconcilers, namespace=self.namespace, audited=audited)
+
+    async def perform(self, plan: Plan, options: argparse.Namespace, deadline: ExitDeadline) -> int:
         """Run a command on the storage; after one that writes, the reconcilers until they are idle."""
         from pilotage.kit.embedded import completed
-        from pilotage.kit.printers.written import is_dry_run, only_reads
 
-        run, url = checked_function(command, options), self.storage_of(options)
-        writes = command.writes and not only_reads(options)
+        run, url = checked_function(plan.command, options), self.storage_of(options)
         async with AsyncExitStack() as exits:
-            storage = await self._storage(url, command, options, exits)
-            if storage is url and not writes:
+            storage = await self._storage(url, plan, options, exits)
+            if storage is url and not plan.writes:
                 return await run(await exits.enter_async_context(self._reading(url, options)), options)
             started = None
-            if storage is not _EMPTY and self._reconciles(command, options):
+            if storage is not _EMPTY and plan.reconciles:
                 from pilotage.kit.console.signals.interruption import ended_by_signals
 
                 started = exits.enter_context(ended_by_signals(Interrupted("interrupted")))
             cluster = await exits.enter_async_context(self._open(storage, options, installs=started is None))
-            cluster = await self._with_namespace(cluster, storage, command, options, exits)
+            cluster = await self._with_namespace(cluster, storage, plan, options, exits)
             session = await self._embedded_session(cluster, options)
 
             async def written() -> int:
@@ -222,7 +228,7 @@ class Tool:
                 with nullcontext() if isinstance(storage, str) else storage.writing():
                     return await run(session, options)
 
-            if not writes or storage is _EMPTY:
+            if not plan.writes or storage is _EMPTY:
                 return await written()
             if started is None or self.setup is None:
                 async with completed(cluster):
@@ -241,29 +247,27 @@ class Tool:
                 started=started,
                 is_dry_run=is_dry_run(options),
                 ends_process=self.ends_process,
-                failure=command.least_failure,
+                failure=plan.command.least_failure,
             )
             log = LogFile(session.log_file, lambda: isinstance(storage, str) or storage.is_stored)
             with logged(log, options.log_level, session.errors):
                 return await with_reconcilers(cluster, how, deadline, written)
 
     async def _storage(
-        self, url: str, command: Command, options: argparse.Namespace, exits: AsyncExitStack
+        self, url: str, plan: Plan, options: argparse.Namespace, exits: AsyncExitStack
     ) -> str | NewTenantStorage:
-        """The storage for a command: the URL. If the tenant does not exist: a storage in which it seems to, for a
-        command that may create it, else an empty one. What watches is for objects that another program will create.
-        Raises NoTenant."""
-        from pilotage.kit.tenancy import creates_tenant, tenant_exists
+        """The storage for a command: the URL, or what it finds in place of a tenant that does not exist. Raises
+        NoTenant."""
+        from pilotage.kit.tenancy import tenant_exists
 
-        waits = command is RECONCILE or command.name == "wait" or watches(options)
-        if await tenant_exists(command.name, url, options.tenant) or waits:
+        if await tenant_exists(plan, url, options.tenant) or plan.missing == REAL:
             return url
-        if not creates_tenant(command.name, options):
+        if plan.missing != NEW:
             return _EMPTY
         from pilotage.kit.embedded import install
         from pilotage.kit.newtenant import new_tenant
 
-        setup = None if self._reconciles(command, options) else self.setup
+        setup = None if plan.reconciles else self.setup
         installed = partial(install, kinds=self._own_kinds, setup=setup)
         return await exits.enter_async_context(new_tenant(url, options.tenant, installed, self.namespace))
 
@@ -271,19 +275,17 @@ class Tool:
         self,
         cluster: Cluster,
         storage: str | NewTenantStorage,
-        command: Command,
+        plan: Plan,
         options: argparse.Namespace,
         exits: AsyncExitStack,
     ) -> Cluster:
         """The storage with the tool's own namespace, created for a command that may create objects in it: for a dry run
         in a copy of the storage. A new tenant has it already."""
-        from pilotage.kit.tenancy import CREATORS
-
-        if self.namespace == "default" or command.name not in (*CREATORS, "diff") or not isinstance(storage, str):
+        if not plan.namespace or not isinstance(storage, str):
             return cluster
         from pilotage.kit.embedded import copied, ensure_namespace, has_namespace
 
-        if options.dry_run == "none":
+        if plan.namespace == CREATED:
             await ensure_namespace(cluster.client, self.namespace)
             return cluster
         from pilotage.client import Client
@@ -296,34 +298,19 @@ class Tool:
         await ensure_namespace(Client(cluster.registry), self.namespace)  # not stored, so not in the audit log
         return cluster
 
-    def perform_now(self, command: Command, options: argparse.Namespace) -> int | None:
-        """Run a command on a SQLite file without an event loop, unless it waits or runs reconcilers."""
-        url = self.storage_of(options)
-        if self.audit_log_path or self.audit_policy_file:
-            return None  # what is logged are requests, and here are none
-        if not is_light(command, options, url) or self._reconciles(command, options):
-            return None
-        if command.name == "get" and (code := self._get(options)) is not None:
-            return code
+    def perform_now(self, plan: Plan, options: argparse.Namespace) -> int | None:
+        """Run a command on a SQLite file without an event loop."""
         from pilotage.kit import light
 
         if self.setup is not None and has_versions(self._own_kinds):
             return None  # its conversions must be known before a CRD is installed
-        place = url, self._own_kinds, options.tenant, self._keys_of(options)
-        run = checked_function(command, options)
-        if command.writes:
+        place = self.storage_of(options), self._own_kinds, options.tenant, self._keys_of(options)
+        run = checked_function(plan.command, options)
+        if plan.command.writes:
             with without_storage_log(), light.writing(*place, self.namespace) as writable:
                 return None if writable is None else self._run_now(writable, run, options)
         with light.reading(*place) as cluster:
             return self._run_now(cluster, run, options)
-
-    def _reconciles(self, command: Command, options: argparse.Namespace) -> bool:
-        """Whether reconcilers, or their webhooks, run beside a command."""
-        if self.setup is None or not command.writes or getattr(options, "no_reconcile", False):
-            return False
-        from pilotage.kit.printers.written import only_reads
-
-        return not only_reads(options)
 
     def _run_now(self, cluster: LightCluster, run: CommandFunction, options: argparse.Namespace) -> int:
         async def in_session() -> int:
@@ -331,7 +318,7 @@ class Tool:
 
         return cluster.run(in_session())
 
-    def _get(self, options: argparse.Namespace) -> int | None:
+    def print_stored(self, options: argparse.Namespace) -> int | None:
         """Print what is in the file, without a class of a kind; None if it takes more."""
         visible = self._kinds.visible
         if visible is None:

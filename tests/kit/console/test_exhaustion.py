@@ -12,7 +12,7 @@ from pilotage.kit.console.exhaustion import OUT_OF_MEMORY
 PROGRAM = """
 import asyncio, threading
 from pilotage.kit.console import exhaustion
-from pilotage.kit.console.pipes import piped
+from pilotage.kit.console.process import piped
 
 def fail(*_):
     raise MemoryError

@@ -216,7 +216,7 @@ def test_the_keyword_for_the_dialect_of_a_schema_is_refused_at_the_root() -> Non
 
 def test_a_schema_that_is_validated_again_is_judged_as_the_first_time() -> None:
     sound: dict[str, Any] = {"type": "object", "properties": {"status": {"type": "string"}, "a": {"type": "integer"}}}
-    status = {"subresources": {"status": {}}}
+    status: dict[str, Any] = {"subresources": {"status": {}}}
     unsound = copy.deepcopy(sound)
     unsound["properties"]["a"]["type"] = "number of replicas"
     rules = sound | {"x-kubernetes-validations": [{"rule": "self.b == 1"}]}

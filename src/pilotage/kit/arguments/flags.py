@@ -24,9 +24,12 @@ Add = Callable[[argparse.ArgumentParser], None]
 
 
 class Command(Record):
-    """A command: its help, its flags, and whether it writes."""
+    """A command: its help, its flags, and the facts that decide where it runs."""
 
-    __slots__ = __match_args__ = ("name", "summary", "description", "examples", "add", "writes", "least_failure")
+    __slots__ = __match_args__ = (
+        *("name", "summary", "description", "examples", "add", "writes", "creates", "previews", "waits"),
+        *("reads_stored", "loops", "loops_with", "watched_with", "module", "least_failure"),
+    )
 
     name: str
     summary: str
@@ -35,20 +38,55 @@ class Command(Record):
     """Command lines without the name of the program."""
     add: Add
     writes: bool
+    creates: bool
+    """Whether it creates its tenant and its namespace."""
+    previews: bool
+    """Whether it works as if its namespace existed."""
+    waits: bool
+    """Whether it is for objects that another program may create later."""
+    reads_stored: bool
+    """Whether it may be answered from the bytes of a file."""
+    loops: bool
+    """Whether it always needs an event loop."""
+    loops_with: tuple[str, ...]
+    """The options with which it needs one."""
+    watched_with: tuple[str, ...]
+    """The options with which it prints changes until it is ended."""
+    module: str
+    """The module of `kit.commands`."""
     least_failure: int
     """The exit code of a failure, unless the failure has a higher one."""
 
     def __init__(
         self,
         name: str,
-        summary: str,
-        description: str,
-        examples: tuple[str, ...],
-        add: Add,
-        writes: bool,
-        least_failure: int,
+        summary: str = "",
+        description: str = "",
+        examples: tuple[str, ...] = (),
+        add: Add = lambda parser: None,
+        *,
+        writes: bool = False,
+        creates: bool = False,
+        previews: bool = False,
+        waits: bool = False,
+        reads_stored: bool = False,
+        loops: bool = False,
+        loops_with: tuple[str, ...] = (),
+        watched_with: tuple[str, ...] = (),
+        module: str = "",
+        least_failure: int = 1,
     ) -> None:
-        self._set(name, summary, description, examples, add, writes, least_failure)
+        place = (writes, creates, previews, waits, reads_stored, loops, loops_with, watched_with)
+        module = module or name.replace("-", "")
+        self._set(name, summary, description, examples, add, *place, module, least_failure)
+
+    def watches(self, options: argparse.Namespace) -> bool:
+        """Whether it prints changes until it is ended."""
+        return any(getattr(options, name, False) for name in self.watched_with)
+
+    def needs_loop(self, options: argparse.Namespace) -> bool:
+        """Whether it needs an event loop, also if no reconciler runs."""
+        return self.loops or any(getattr(options, name, False) for name in (*self.watched_with, *self.loops_with))
 
     def add_parser(
         self,
@@ -67,11 +105,9 @@ class Command(Record):
         return parser
 
 
-def command(
-    name: str, summary: str, description: str, *examples: str, writes: bool = False, least_failure: int = 1
-) -> Callable[[Add], Command]:
+def command(name: str, summary: str, description: str, *examples: str, **facts: Any) -> Callable[[Add], Command]:
     """Declare a command at the function that adds its flags."""
-    return lambda add: Command(name, summary, description, examples, add, writes, least_failure)
+    return lambda add: Command(name, summary, description, examples, add, **facts)
 
 
 class _ObjectsParser(argparse.ArgumentParser):

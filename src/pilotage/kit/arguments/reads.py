@@ -18,6 +18,8 @@ from pilotage.kit.console.flags.types import count
     "namespaces",
     "namespaces -o yaml -l team=a",
     "namespaces -o jsonpath='{.items[*].metadata.name}'",
+    reads_stored=True,
+    watched_with=("watch", "watch_only"),
 )
 def get(parser: argparse.ArgumentParser) -> None:
     flags.resources(parser, "what to print: TYPE, TYPE NAME..., TYPE/NAME... or TYPE,TYPE")
@@ -66,6 +68,8 @@ def describe(parser: argparse.ArgumentParser) -> None:
     "Wait until objects have a condition or a value, exist, or are deleted.",
     "pod/web --for=condition=Ready --timeout=2m",
     "pod/web --for=jsonpath='{.status.phase}'=Running",
+    waits=True,
+    loops=True,
 )
 def wait(parser: argparse.ArgumentParser) -> None:
     flags.resources(parser, "what to wait for: TYPE NAME..., TYPE/NAME..., or TYPE with -l or --all")
@@ -119,7 +123,15 @@ def api_resources(parser: argparse.ArgumentParser) -> None:
     add_value(parser, "--sort-by", "COLUMN", "sort by name or kind", choices=("name", "kind"))
 
 
-@command("events", "print events", "Print events, oldest first.", "", "--for namespace/default --watch")
+@command(
+    "events",
+    "print events",
+    "Print events, oldest first.",
+    "",
+    "--for namespace/default --watch",
+    loops=True,
+    watched_with=("watch",),
+)
 def events(parser: argparse.ArgumentParser) -> None:
     about = add_value(parser, "--for", "TYPE/NAME", "only events about this object", dest="about")
     suggest(about, None)
@@ -138,6 +150,7 @@ def events(parser: argparse.ArgumentParser) -> None:
     "Print what the reconcilers of a tool logged for an object. The log is kept beside a SQLite storage, in two files "
     "of at most 1 MiB.",
     "namespace default --tail 20 --storage sqlite:demo.db",
+    loops=True,
 )
 def logs(parser: argparse.ArgumentParser) -> None:
     flags.resources(parser, "the object: TYPE NAME or TYPE/NAME")

@@ -17,6 +17,7 @@ from pilotage.kit.console.flags.types import count
     "namespace web --set metadata.labels.team=a",
     "-f objects.yaml",
     writes=True,
+    creates=True,
 )
 def create(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("resources", nargs="*", metavar="TYPE NAME", help="the type and the name of the object")
@@ -34,6 +35,7 @@ def create(parser: argparse.ArgumentParser) -> None:
     "-f objects.yaml",
     "-f objects/ -R --prune -l app=web",
     writes=True,
+    creates=True,
 )
 def apply(parser: argparse.ArgumentParser) -> None:
     flags.written_objects(parser)
@@ -53,6 +55,7 @@ def apply(parser: argparse.ArgumentParser) -> None:
     "0 if there are none, 1 if there are some, and higher after an error. Nothing is written.",
     "-f objects.yaml",
     writes=True,
+    previews=True,
     least_failure=2,  # 1 are differences, as for diff(1)
 )
 def diff(parser: argparse.ArgumentParser) -> None:
@@ -100,6 +103,7 @@ def patch(parser: argparse.ArgumentParser) -> None:
     "-f objects.yaml",
     "configmaps -l app=web",
     writes=True,
+    loops_with=("wait",),
 )
 def delete(parser: argparse.ArgumentParser) -> None:
     flags.resources(parser, "what to delete: TYPE NAME..., TYPE/NAME..., or TYPE with -l or --all")
@@ -139,6 +143,7 @@ def _add_deletion(parser: argparse.ArgumentParser) -> None:
     "-f objects.yaml",
     "-f objects.yaml --force",
     writes=True,
+    loops_with=("recreate",),
 )
 def replace(parser: argparse.ArgumentParser) -> None:
     flags.written_objects(parser)
@@ -179,6 +184,8 @@ def scale(parser: argparse.ArgumentParser) -> None:
     "",
     "--all",
     writes=True,
+    waits=True,
+    loops=True,
 )
 def reconcile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -196,6 +203,7 @@ def reconcile(parser: argparse.ArgumentParser) -> None:
     "file is opened again, with the reason.",
     "namespace default",
     writes=True,
+    loops=True,
 )
 def edit(parser: argparse.ArgumentParser) -> None:
     flags.resources(parser, "what to edit: TYPE NAME or TYPE/NAME")
@@ -224,6 +232,7 @@ def label(parser: argparse.ArgumentParser) -> None:
     "Set annotations, or remove those with a minus after their key.",
     "namespace web owner=ada old-",
     writes=True,
+    module="label",
 )
 def annotate(parser: argparse.ArgumentParser) -> None:
     _add_pairs(parser, "annotations")

@@ -7,12 +7,13 @@ import re
 from functools import partial
 
 from pilotage.errors import Conflict
+from pilotage.kit.arguments.planning import is_dry_run
 from pilotage.kit.commands import files
 from pilotage.kit.commands.files import manifests_of, write_all
 from pilotage.kit.console.errors import UsageError
 from pilotage.kit.console.manifestfiles import Manifest
 from pilotage.kit.exits import raise_all, reworded
-from pilotage.kit.printers.written import DRY_RUN, is_dry_run
+from pilotage.kit.printers.written import DRY_RUN
 from pilotage.kit.session import CommandSession, name_of
 from pilotage.meta.documents import Document
 from pilotage.meta.mapping.mapper import RESTMapping

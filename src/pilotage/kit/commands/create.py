@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 
+from pilotage.kit.arguments.planning import is_dry_run
 from pilotage.kit.commands import files
 from pilotage.kit.commands.files import manifests_of, write_all
 from pilotage.kit.console.errors import UsageError
 from pilotage.kit.console.manifestfiles import Manifest
 from pilotage.kit.exits import raise_all
-from pilotage.kit.printers.written import is_dry_run
 from pilotage.kit.schemas import schema_of
 from pilotage.kit.selection import mapping_of
 from pilotage.kit.session import CommandSession

@@ -6,12 +6,13 @@ import argparse
 from typing import NamedTuple
 
 from pilotage.errors import PilotageError
+from pilotage.kit.arguments.planning import is_dry_run
 from pilotage.kit.commands import files
 from pilotage.kit.commands.attempts import Attempts
 from pilotage.kit.commands.get import objects_of
 from pilotage.kit.console.errors import CommandError, UsageError
 from pilotage.kit.exits import raise_all
-from pilotage.kit.printers.written import Report, is_dry_run
+from pilotage.kit.printers.written import Report
 from pilotage.kit.selection import SelectedObjects
 from pilotage.kit.session import CommandSession
 from pilotage.meta.documents import Document

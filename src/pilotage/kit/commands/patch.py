@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from pilotage.errors import DecodeError, PilotageError
+from pilotage.kit.arguments.planning import is_dry_run
 from pilotage.kit.commands import files
 from pilotage.kit.commands.attempts import Attempts
 from pilotage.kit.commands.get import named_objects
 from pilotage.kit.console.errors import CommandError, UsageError
 from pilotage.kit.exits import raise_all
-from pilotage.kit.printers.written import Report, is_dry_run
+from pilotage.kit.printers.written import Report
 from pilotage.kit.schemas import schema_of
 from pilotage.kit.selection import SelectedObjects
 from pilotage.kit.session import CommandSession

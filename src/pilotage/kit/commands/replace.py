@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from pilotage.errors import AlreadyExists, PilotageError
+from pilotage.kit.arguments.planning import is_dry_run
 from pilotage.kit.commands import files
 from pilotage.kit.commands.attempts import Attempts
 from pilotage.kit.commands.delete import delete_one, wait_gone
@@ -14,7 +15,7 @@ from pilotage.kit.commands.files import manifests_of, owned, owners_of, placed, 
 from pilotage.kit.console.errors import UsageError
 from pilotage.kit.console.manifestfiles import Manifest
 from pilotage.kit.exits import raise_all
-from pilotage.kit.printers.written import Report, is_dry_run
+from pilotage.kit.printers.written import Report
 from pilotage.kit.session import CommandSession
 from pilotage.meta import paths
 from pilotage.meta.documents import Document

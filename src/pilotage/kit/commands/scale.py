@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 
 from pilotage.errors import Conflict, NotFound, PilotageError
+from pilotage.kit.arguments.planning import is_dry_run
 from pilotage.kit.commands.attempts import Attempts
 from pilotage.kit.commands.files import check
 from pilotage.kit.commands.get import objects_of
 from pilotage.kit.console.errors import CommandError, UsageError
 from pilotage.kit.exits import raise_all
 from pilotage.kit.printers.documents import kind_of
-from pilotage.kit.printers.written import Report, is_dry_run
+from pilotage.kit.printers.written import Report
 from pilotage.kit.selection import SelectedObjects
 from pilotage.kit.session import CommandSession
 from pilotage.meta.documents import Document

@@ -47,13 +47,3 @@ def object_printer(options: argparse.Namespace) -> Printer | None:
     from pilotage.kit.printers.output import OBJECT_FORMATS, printer_of
 
     return printer_of(output, formats=OBJECT_FORMATS)
-
-
-def is_dry_run(options: argparse.Namespace) -> bool:
-    """Whether the server checks what it would write, and stores nothing."""
-    return bool(getattr(options, "dry_run", "none") == "server")
-
-
-def only_reads(options: argparse.Namespace) -> bool:
-    """Whether a command that can write sends no write to the server: a dry run in the client, or a list of labels."""
-    return getattr(options, "dry_run", "none") == "client" or getattr(options, "list", False)

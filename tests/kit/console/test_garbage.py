@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from pilotage.kit.console.collection import rarely_collected
 from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.process import rarely_collected
 
 PROGRAM = """
 import atexit, gc
-from pilotage.kit.console.collection import rarely_collected, skip_last_collection
+from pilotage.kit.console.process import rarely_collected, skip_last_collection
 
 generations = []
 gc.callbacks.append(lambda phase, info: generations.append(info["generation"]))

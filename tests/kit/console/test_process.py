@@ -13,7 +13,7 @@ from tests.kit.tools import Console, todo_tool
 
 PROGRAM = """
 import sys
-from pilotage.kit.console.pipes import piped
+from pilotage.kit.console.process import piped
 
 def run():
     print("a warning", file=sys.stderr)
