@@ -7,7 +7,7 @@ import pytest
 
 from pilotage.errors import StorageFull
 from pilotage.kit.arguments import COMMANDS
-from pilotage.kit.arguments.planning import Facts, Plan
+from pilotage.kit.arguments.planning import Facts, Plan, Where
 from pilotage.kit.console.signals.deadline import ExitDeadline
 from pilotage.kit.execution import execute
 from pilotage.telemetry.logs import logger
@@ -20,9 +20,9 @@ class FullDisk:
     ends_process = False
 
     def facts(self, options: argparse.Namespace) -> Facts:
-        return Facts("sqlite:todo.db")
+        return Facts(Where("sqlite:todo.db"))
 
-    def print_stored(self, options: argparse.Namespace) -> None:
+    def print_stored(self, plan: Plan, options: argparse.Namespace) -> None:
         return None
 
     def perform_now(self, plan: Plan, options: argparse.Namespace) -> None:
@@ -45,9 +45,9 @@ class Interrupted:
     ends_process = False
 
     def facts(self, options: argparse.Namespace) -> Facts:
-        return Facts("sqlite:todo.db")
+        return Facts(Where("sqlite:todo.db"))
 
-    def print_stored(self, options: argparse.Namespace) -> None:
+    def print_stored(self, plan: Plan, options: argparse.Namespace) -> None:
         return None
 
     def perform_now(self, plan: Plan, options: argparse.Namespace) -> int:

@@ -14,6 +14,7 @@ import yaml
 
 from pilotage import cli
 from pilotage.kit import execution, light
+from pilotage.kit.arguments.planning import Where
 from pilotage.meta.documents import Document
 from tests.kit.tools import Console, Todo, captured, plan_with_loop, todo_tool
 
@@ -156,7 +157,7 @@ def _content(document: Document) -> Document:
 
 def test_a_write_that_may_call_a_webhook_has_an_event_loop(todo: Console) -> None:
     todo.output("create", "todo", "milk", "--set", "spec.text=a")
-    place = todo.tool.storage, (Todo,), "default", ""
+    place = Where(todo.tool.storage), (Todo,)
     with light.writing(*place) as cluster:
         assert cluster is not None
     applied = captured(lambda: cli.main(["apply", "-f", "-", "--storage", todo.tool.storage]), WEBHOOK)
@@ -170,7 +171,7 @@ def test_what_a_write_has_to_create_first_is_left_to_a_server(todo: Console, mis
     if missing != "file":
         todo.output("create", "todo", "milk", "--set", "spec.text=a")
     tenant, namespace = ("other" if missing == "tenant" else "default"), "web" if missing == "namespace" else "default"
-    with light.writing(todo.tool.storage, (Todo,), tenant, "", namespace) as cluster:
+    with light.writing(Where(todo.tool.storage, tenant), (Todo,), namespace) as cluster:
         assert cluster is None
 
 

@@ -9,12 +9,12 @@ from itertools import product
 import pytest
 
 from pilotage.kit.arguments import COMMANDS, RECONCILE, Command
-from pilotage.kit.arguments.planning import COPIED, CREATED, DIRECT, EMPTY, LIGHT, LOOP, NEW, REAL, Facts, plan
+from pilotage.kit.arguments.planning import COPIED, CREATED, DIRECT, EMPTY, LIGHT, LOOP, NEW, REAL, Facts, Where, plan
 
 ALL = (*COMMANDS.values(), RECONCILE)
 FILE, OTHERS = "sqlite:todo.db", ("memory:", "etcd://127.0.0.1:2379", "sqlite:", "")
 PLACES = [
-    Facts(storage, reconcilers=reconcilers, namespace=namespace, audited=audited)
+    Facts(Where(storage), reconcilers=reconcilers, namespace=namespace, audited=audited)
     for storage, reconcilers, namespace, audited in product(
         (FILE, *OTHERS), (False, True), ("default", "todos"), (False, True)
     )
@@ -72,7 +72,7 @@ def in_file(routes: tuple[str, ...], missing: str = EMPTY, namespace: str = "") 
 )
 def test_a_command_without_options_on_a_file(name: str, expected: tuple[tuple[str, ...], str, str]) -> None:
     (command,) = [each for each in ALL if each.name == name]
-    found = plan(command, options_of(command), Facts(FILE, namespace="todos"))
+    found = plan(command, options_of(command), Facts(Where(FILE), namespace="todos"))
     assert (found.routes, found.missing, found.namespace) == expected
 
 
@@ -83,7 +83,7 @@ def test_a_plan_holds_for_all_options_and_places(command: Command) -> None:
         dry_run = getattr(options, "dry_run", "none")
         assert found.routes[-1] == LOOP
         if len(found.routes) > 1:  # a server, a log of requests, reconcilers and waiting need a loop
-            assert facts.storage == FILE
+            assert facts.where.storage == FILE
             assert (facts.audited, found.reconciles) == (False, False)
             assert (command.watches(options), getattr(options, "wait", False)) == (False, False)
         assert not found.reconciles or (found.writes and facts.reconcilers)
@@ -103,7 +103,7 @@ def test_the_module_and_the_options_that_a_command_names_exist(command: Command)
 
 
 def test_reconcilers_run_beside_a_command_that_writes_unless_it_is_not_wanted() -> None:
-    facts, command = Facts(FILE, reconcilers=True), COMMANDS["patch"]
+    facts, command = Facts(Where(FILE), reconcilers=True), COMMANDS["patch"]
     assert plan(command, options_of(command), facts).reconciles
     for given in ({"no_reconcile": True}, {"dry_run": "client"}):
         found = plan(command, options_of(command, **given), facts)
@@ -112,5 +112,16 @@ def test_reconcilers_run_beside_a_command_that_writes_unless_it_is_not_wanted() 
 
 
 def test_a_list_of_labels_is_no_write() -> None:
-    found = plan(COMMANDS["label"], options_of(COMMANDS["label"], list=True), Facts(FILE, reconcilers=True))
+    found = plan(COMMANDS["label"], options_of(COMMANDS["label"], list=True), Facts(Where(FILE), reconcilers=True))
     assert (found.writes, found.reconciles) == (False, False)
+
+
+def test_an_option_wins_over_its_variable_and_this_over_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    def chosen(**given: str | None) -> Where:
+        return Where.chosen(argparse.Namespace(**given), "TODO", storage="sqlite:own.db")
+
+    assert chosen() == Where("sqlite:own.db", "default")
+    monkeypatch.setenv("TODO_STORAGE", "sqlite:variable.db")
+    monkeypatch.setenv("TODO_ENCRYPTION_KEYS", "keys")
+    assert chosen(storage=None) == Where("sqlite:variable.db", encryption_keys="keys")
+    assert chosen(storage="memory:", tenant="a") == Where("memory:", "a", "keys")

@@ -170,5 +170,5 @@ class CleaningReconciler:
 def plan_with_loop(command: Command, options: argparse.Namespace, facts: Facts) -> Plan:
     """The plan of a command in a place where all requests go to a server, with an event loop."""
     return plan(
-        command, options, Facts(facts.storage, reconcilers=facts.reconcilers, namespace=facts.namespace, audited=True)
+        command, options, Facts(facts.where, reconcilers=facts.reconcilers, namespace=facts.namespace, audited=True)
     )

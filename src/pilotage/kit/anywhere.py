@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 from pilotage.kit.arguments import COMMANDS
-from pilotage.kit.arguments.planning import NEW, Facts
+from pilotage.kit.arguments.planning import NEW, Facts, Where
 from pilotage.kit.console.errors import CommandError
 from pilotage.kit.console.flags import places
 from pilotage.kit.execution import checked_function, execute, without_storage_log
@@ -43,78 +42,61 @@ class Anywhere:
     ends_process = True
 
     def facts(self, options: argparse.Namespace) -> Facts:
+        where = Where.chosen(options, "PILOTAGE")
         if options.kubeconfig or options.context:
             if options.storage:
                 raise CommandError("--storage is a storage, --kubeconfig and --context are a server: give one")
-            return Facts("")  # the flags win over the variable
-        return Facts(_chosen(options, "storage"))
+            return Facts(Where("", kubeconfig=where.kubeconfig, context=where.context))  # flags win over the variable
+        return Facts(where)
 
-    def print_stored(self, options: argparse.Namespace) -> int | None:
+    def print_stored(self, plan: Plan, options: argparse.Namespace) -> int | None:
         from pilotage.kit import direct
         from pilotage.kit.kinds import Visible
         from pilotage.types.names import builtin_names
 
         visible = Visible(None, builtin_names())
-        namespace = options.namespace or "default"
-        return direct.get(_chosen(options, "storage"), _tenant(options), namespace, visible, options)
+        return direct.get(plan.where, options.namespace or "default", visible, options)
 
     def perform_now(self, plan: Plan, options: argparse.Namespace) -> int | None:
         from pilotage.kit import light
         from pilotage.kit.tenancy import check_exists
 
-        storage, tenant, keys = _chosen(options, "storage"), _tenant(options), _chosen(options, "encryption_keys")
         if plan.missing != NEW:
-            check_exists(storage)
+            check_exists(plan.where.storage)
         run = checked_function(plan.command, options)
         opened = light.writing if plan.command.writes else light.reading
-        with without_storage_log(), opened(storage, (), tenant, keys) as cluster:
+        with without_storage_log(), opened(plan.where, ()) as cluster:
             if cluster is None:
                 return None
 
             async def in_session() -> int:
-                return await run(await _open(cluster.transport, options, "default", storage), options)
+                return await run(await _open(cluster.transport, plan, options), options)
 
             return cluster.run(in_session())
 
     async def perform(self, plan: Plan, options: argparse.Namespace, deadline: ExitDeadline) -> int:
         run = checked_function(plan.command, options)
-        async with self._session(plan, options) as session:
-            return await run(session, options)
-
-    @asynccontextmanager
-    async def _session(self, plan: Plan, options: argparse.Namespace) -> AsyncIterator[CommandSession]:
-        storage = self.facts(options).storage
-        if storage:
-            async with _stored(storage, plan, options) as transport:
-                yield await _open(transport, options, "default", storage)
-            return
-        kubeconfig, context = _chosen(options, "kubeconfig"), _chosen(options, "context")
-        async with _served(kubeconfig, context) as (transport, namespace):
-            yield await _open(transport, options, namespace, "")
-
-
-def _chosen(options: argparse.Namespace, flag: str) -> str:
-    return getattr(options, flag, "") or os.environ.get(f"PILOTAGE_{flag.upper()}", "")
-
-
-def _tenant(options: argparse.Namespace) -> str:
-    return _chosen(options, "tenant") or "default"
+        if plan.where.storage:
+            async with _stored(plan) as transport:
+                return await run(await _open(transport, plan, options), options)
+        async with _served(plan.where) as (transport, namespace):
+            return await run(await _open(transport, plan, options, namespace), options)
 
 
 @asynccontextmanager
-async def _stored(url: str, plan: Plan, options: argparse.Namespace) -> AsyncIterator[Transport]:
+async def _stored(plan: Plan) -> AsyncIterator[Transport]:
     """A storage. If the tenant does not exist: one in which it seems to, for a command that may create it, else an
     empty one. Raises NoTenant."""
     from pilotage.cluster import Cluster
     from pilotage.kit.embedded import PrintingTransport, completed, reading
     from pilotage.kit.tenancy import check_exists, tenant_exists
 
+    url, tenant, keys = plan.where.storage, plan.where.tenant, plan.where.encryption_keys
     if plan.missing != NEW:
         check_exists(url)
-    tenant, keys = _tenant(options), _chosen(options, "encryption_keys")
-    exists = await tenant_exists(plan, url, tenant)
+    exists = await tenant_exists(plan)
     if not plan.command.writes:
-        async with reading(url, tenant, (), keys) as transport:
+        async with reading(plan.where, ()) as transport:
             assert transport is not None  # no kinds, so none is missing
             yield transport
         return
@@ -131,12 +113,12 @@ async def _stored(url: str, plan: Plan, options: argparse.Namespace) -> AsyncIte
 
 
 @asynccontextmanager
-async def _served(kubeconfig: str, context: str) -> AsyncIterator[tuple[Transport, str]]:
+async def _served(where: Where) -> AsyncIterator[tuple[Transport, str]]:
     from pilotage.client import config
     from pilotage.client.transport.http import HTTPTransport
 
     try:
-        found = config.load(kubeconfig, context)
+        found = config.load(where.kubeconfig, where.context)
     except config.NotConfigured as error:
         raise CommandError(
             "no server: give --storage sqlite:PATH for a storage, or --kubeconfig FILE for a server (KUBECONFIG is not "
@@ -146,9 +128,11 @@ async def _served(kubeconfig: str, context: str) -> AsyncIterator[tuple[Transpor
         yield transport, found.namespace or "default"
 
 
-async def _open(transport: Transport, options: argparse.Namespace, namespace: str, storage: str) -> CommandSession:
+async def _open(
+    transport: Transport, plan: Plan, options: argparse.Namespace, namespace: str = "default"
+) -> CommandSession:
     from pilotage.kit.logfile import log_file_of
     from pilotage.kit.session import CommandSession
 
-    log_file = log_file_of(storage, _tenant(options))
+    log_file = log_file_of(plan.where.storage, plan.where.tenant)
     return await CommandSession.open(transport, options, namespace, "pilotage", log_file)

@@ -31,7 +31,7 @@ def print_objects(place: CommandBackend, parser: argparse.ArgumentParser, words:
         return 0
     options = {**dict.fromkeys(_WHERE, ""), **vars(read)}
     if read.value_of == "tenant":
-        return _print_tenants(place.facts(argparse.Namespace(**options)).storage)
+        return _print_tenants(place.facts(argparse.Namespace(**options)).where.storage)
     options["tenant"] = options["tenant"] or "default"
     return execute(place, NAMES, argparse.Namespace(**options, command=name))
 

@@ -27,21 +27,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from pilotage.kit.arguments.planning import Where
     from pilotage.kit.kinds import Visible
     from pilotage.meta.documents import Document
 
 
-def get(storage: str, tenant: str, namespace: str, visible: Visible, options: Namespace) -> int | None:
-    """Print what the arguments of `get` select in a tenant of a storage, of which the URL is given; the exit code.
+def get(where: Where, namespace: str, visible: Visible, options: Namespace) -> int | None:
+    """Print what the arguments of `get` select in a tenant of a storage; the exit code.
     `namespace` is that of objects that name none. None, and nothing is printed, if a server is needed."""
-    path = storage.removeprefix("sqlite:")
-    if path == storage or not path or not os.path.isfile(os.path.expanduser(path)):
+    path = where.storage.removeprefix("sqlite:")
+    if path == where.storage or not path or not os.path.isfile(os.path.expanduser(path)):
         return None
     others = (options.filename, options.field_selector, options.sort_by, options.watch, options.watch_only)
-    if any(others) or not (_is_plain(tenant) and _is_plain(namespace)):
+    if any(others) or not (_is_plain(where.tenant) and _is_plain(namespace)):
         return None
     try:
-        with _reader(path, tenant) as reader:
+        with _reader(path, where.tenant) as reader:
             text = _text(reader, "" if options.all_namespaces else namespace, visible, options)
     except (NeedsServer, CommandError, BadRequest):  # an error may be another one than that of the server
         return None

@@ -15,6 +15,7 @@ from pilotage.rest.transport import Transport, TransportWrapper
 if TYPE_CHECKING:
     from pilotage.client import Client
     from pilotage.cluster import Cluster
+    from pilotage.kit.arguments.planning import Where
     from pilotage.manager.manager import Manager
     from pilotage.meta.models import Resource
     from pilotage.server.registry import Registry
@@ -129,7 +130,7 @@ async def copied(url: str, tenant: str) -> Storage:
 
 @asynccontextmanager
 async def reading(
-    url: str, tenant: str, kinds: Sequence[type[Resource]], encryption_keys: str = "", audit: tuple[str, str] = ("", "")
+    where: Where, kinds: Sequence[type[Resource]], audit: tuple[str, str] = ("", "")
 ) -> AsyncIterator[Transport | None]:
     """The storage without the work of a server: no background loops, and nothing is written. None if a kind of
     `kinds` is not installed as it is now. `audit` is the file of the audit log, and that of its policy."""
@@ -138,12 +139,12 @@ async def reading(
     from pilotage.server.registry import Registry
 
     async with AsyncExitStack() as exits:
-        storage = await exits.enter_async_context(opened(url))
-        if encryption_keys:
+        storage = await exits.enter_async_context(opened(where.storage))
+        if where.encryption_keys:
             from pilotage.server.encryption import encrypted
 
-            storage = encrypted(storage, encryption_keys)
-        registry = Registry(cluster_context(storage, tenant))
+            storage = encrypted(storage, where.encryption_keys)
+        registry = Registry(cluster_context(storage, where.tenant))
         installed = await _are_installed(registry, kinds)
         if not installed:
             yield None

@@ -35,7 +35,7 @@ class CommandBackend(Protocol):
     def facts(self, options: argparse.Namespace) -> Facts:
         """What is known of the place without opening it. Raises CommandError."""
 
-    def print_stored(self, options: argparse.Namespace) -> int | None:
+    def print_stored(self, plan: Plan, options: argparse.Namespace) -> int | None:
         """Print what is in the file. None, and nothing is printed, if it takes more."""
 
     def perform_now(self, plan: Plan, options: argparse.Namespace) -> int | None:
@@ -58,7 +58,7 @@ def _execute(place: CommandBackend, command: Command, options: argparse.Namespac
         for route in chosen.routes:
             code = None
             if route == DIRECT:
-                code = place.print_stored(options)
+                code = place.print_stored(chosen, options)
             elif route == LIGHT:
                 code = place.perform_now(chosen, options)
             if code is not None:

@@ -15,10 +15,10 @@ from pilotage.storage.interface import Storage
 DEFAULT_TENANT = "default"
 
 
-async def tenant_exists(plan: Plan, url: str, tenant: str) -> bool:
+async def tenant_exists(plan: Plan) -> bool:
     """Whether the tenant of a command has objects. Raises NoTenant, unless the command may create it."""
     try:
-        return await check_tenant(url, tenant)
+        return await check_tenant(plan.where.storage, plan.where.tenant)
     except NoTenant:
         if plan.needs_tenant:
             raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -12,7 +11,7 @@ from functools import partial
 
 from pilotage.errors import InvalidDefinition
 from pilotage.kit.arguments import COMMANDS, RECONCILE, Command
-from pilotage.kit.arguments.planning import CREATED, NEW, REAL, Facts, is_dry_run
+from pilotage.kit.arguments.planning import CREATED, NEW, REAL, Facts, Where, is_dry_run
 from pilotage.kit.console.errors import INTERRUPTED, NOT_RECONCILED, Interrupted
 from pilotage.kit.console.flags import add_switch, add_value, places
 from pilotage.kit.console.help import examples
@@ -168,7 +167,7 @@ class Tool:
 
     def _add_place(self, parser: argparse.ArgumentParser, command: Command) -> None:
         place = parser.add_argument_group("where it works")
-        about = f"the storage (default: ${self._variable('STORAGE')}, or {self.storage})"
+        about = f"the storage (default: ${self._variables}_STORAGE, or {self.storage})"
         places.add_storage(place, about.replace("%", "%%"))
         places.add_tenant(place, default="default")
         places.add_encryption_keys(place)
@@ -187,40 +186,38 @@ class Tool:
             level = add_value(work, "--log-level", "LEVEL", "show their log: debug, info, error")
             places.suggest(level, ("debug", "info", "error"))
 
-    def _variable(self, what: str) -> str:
-        return f"{self.name.upper().replace('-', '_')}_{what}"
-
-    def storage_of(self, options: argparse.Namespace) -> str:
-        """The URL of the storage: of the option, else of the environment variable, else the tool's own."""
-        return options.storage or os.environ.get(self._variable("STORAGE"), "") or self.storage
-
-    def _keys_of(self, options: argparse.Namespace) -> str:
-        given = getattr(options, "encryption_keys", "") or os.environ.get(self._variable("ENCRYPTION_KEYS"), "")
-        return given or self.encryption_keys
+    @property
+    def _variables(self) -> str:
+        """How the names of its environment variables begin."""
+        return self.name.upper().replace("-", "_")
 
     def facts(self, options: argparse.Namespace) -> Facts:
         """What is known of the storage without opening it."""
-        audited = bool(self.audit_log_path or self.audit_policy_file)
-        reconcilers = self.setup is not None
-        return Facts(self.storage_of(options), reconcilers=reconcilers, namespace=self.namespace, audited=audited)
+        own = {"storage": self.storage, "encryption_keys": self.encryption_keys}
+        return Facts(
+            Where.chosen(options, self._variables, **own),
+            reconcilers=self.setup is not None,
+            namespace=self.namespace,
+            audited=bool(self.audit_log_path or self.audit_policy_file),
+        )
 
     async def perform(self, plan: Plan, options: argparse.Namespace, deadline: ExitDeadline) -> int:
         """Run a command on the storage; after one that writes, the reconcilers until they are idle."""
         from pilotage.kit.embedded import completed
 
-        run, url = checked_function(plan.command, options), self.storage_of(options)
+        run, url = checked_function(plan.command, options), plan.where.storage
         async with AsyncExitStack() as exits:
-            storage = await self._storage(url, plan, options, exits)
+            storage = await self._storage(plan, exits)
             if storage is url and not plan.writes:
-                return await run(await exits.enter_async_context(self._reading(url, options)), options)
+                return await run(await exits.enter_async_context(self._reading(plan, options)), options)
             started = None
             if storage is not _EMPTY and plan.reconciles:
                 from pilotage.kit.console.signals.interruption import ended_by_signals
 
                 started = exits.enter_context(ended_by_signals(Interrupted("interrupted")))
-            cluster = await exits.enter_async_context(self._open(storage, options, installs=started is None))
-            cluster = await self._with_namespace(cluster, storage, plan, options, exits)
-            session = await self._embedded_session(cluster, options)
+            cluster = await exits.enter_async_context(self._open(storage, plan.where, installs=started is None))
+            cluster = await self._with_namespace(cluster, storage, plan, exits)
+            session = await self._embedded_session(cluster, plan, options)
 
             async def written() -> int:
                 if started is not None:  # the kinds are installed by now
@@ -253,14 +250,13 @@ class Tool:
             with logged(log, options.log_level, session.errors):
                 return await with_reconcilers(cluster, how, deadline, written)
 
-    async def _storage(
-        self, url: str, plan: Plan, options: argparse.Namespace, exits: AsyncExitStack
-    ) -> str | NewTenantStorage:
+    async def _storage(self, plan: Plan, exits: AsyncExitStack) -> str | NewTenantStorage:
         """The storage for a command: the URL, or what it finds in place of a tenant that does not exist. Raises
         NoTenant."""
         from pilotage.kit.tenancy import tenant_exists
 
-        if await tenant_exists(plan, url, options.tenant) or plan.missing == REAL:
+        url = plan.where.storage
+        if await tenant_exists(plan) or plan.missing == REAL:
             return url
         if plan.missing != NEW:
             return _EMPTY
@@ -269,14 +265,13 @@ class Tool:
 
         setup = None if plan.reconciles else self.setup
         installed = partial(install, kinds=self._own_kinds, setup=setup)
-        return await exits.enter_async_context(new_tenant(url, options.tenant, installed, self.namespace))
+        return await exits.enter_async_context(new_tenant(url, plan.where.tenant, installed, self.namespace))
 
     async def _with_namespace(
         self,
         cluster: Cluster,
         storage: str | NewTenantStorage,
         plan: Plan,
-        options: argparse.Namespace,
         exits: AsyncExitStack,
     ) -> Cluster:
         """The storage with the tool's own namespace, created for a command that may create objects in it: for a dry run
@@ -293,8 +288,8 @@ class Tool:
         if storage is not _EMPTY:
             if await has_namespace(cluster.client, self.namespace):
                 return cluster
-            copy = await copied(storage, options.tenant)
-            cluster = await exits.enter_async_context(self._open(copy, options))
+            copy = await copied(storage, plan.where.tenant)
+            cluster = await exits.enter_async_context(self._open(copy, plan.where))
         await ensure_namespace(Client(cluster.registry), self.namespace)  # not stored, so not in the audit log
         return cluster
 
@@ -304,21 +299,20 @@ class Tool:
 
         if self.setup is not None and has_versions(self._own_kinds):
             return None  # its conversions must be known before a CRD is installed
-        place = self.storage_of(options), self._own_kinds, options.tenant, self._keys_of(options)
         run = checked_function(plan.command, options)
         if plan.command.writes:
-            with without_storage_log(), light.writing(*place, self.namespace) as writable:
-                return None if writable is None else self._run_now(writable, run, options)
-        with light.reading(*place) as cluster:
-            return self._run_now(cluster, run, options)
+            with without_storage_log(), light.writing(plan.where, self._own_kinds, self.namespace) as writable:
+                return None if writable is None else self._run_now(writable, run, plan, options)
+        with light.reading(plan.where, self._own_kinds) as cluster:
+            return self._run_now(cluster, run, plan, options)
 
-    def _run_now(self, cluster: LightCluster, run: CommandFunction, options: argparse.Namespace) -> int:
+    def _run_now(self, cluster: LightCluster, run: CommandFunction, plan: Plan, options: argparse.Namespace) -> int:
         async def in_session() -> int:
-            return await run(await self._session(cluster.transport, options), options)
+            return await run(await self._session(cluster.transport, plan, options), options)
 
         return cluster.run(in_session())
 
-    def print_stored(self, options: argparse.Namespace) -> int | None:
+    def print_stored(self, plan: Plan, options: argparse.Namespace) -> int | None:
         """Print what is in the file, without a class of a kind; None if it takes more."""
         visible = self._kinds.visible
         if visible is None:
@@ -326,39 +320,37 @@ class Tool:
         from pilotage.kit import direct
 
         namespace = options.namespace or self.namespace
-        return direct.get(self.storage_of(options), options.tenant, namespace, visible, options)
+        return direct.get(plan.where, namespace, visible, options)
 
     @asynccontextmanager
-    async def _reading(self, url: str, options: argparse.Namespace) -> AsyncIterator[CommandSession]:
+    async def _reading(self, plan: Plan, options: argparse.Namespace) -> AsyncIterator[CommandSession]:
         from pilotage.kit.embedded import reading
 
         async with AsyncExitStack() as exits:
             own = self._own_kinds
             audit = (self.audit_log_path, self.audit_policy_file)
-            found = await exits.enter_async_context(reading(url, options.tenant, own, self._keys_of(options), audit))
+            found = await exits.enter_async_context(reading(plan.where, own, audit))
             if found is not None:
-                yield await self._session(found, options)
+                yield await self._session(found, plan, options)
                 return
-        async with self._open(url, options) as cluster:
-            yield await self._embedded_session(cluster, options)
+        async with self._open(plan.where.storage, plan.where) as cluster:
+            yield await self._embedded_session(cluster, plan, options)
 
-    async def _embedded_session(self, cluster: Cluster, options: argparse.Namespace) -> CommandSession:
+    async def _embedded_session(self, cluster: Cluster, plan: Plan, options: argparse.Namespace) -> CommandSession:
         from pilotage.kit.embedded import PrintingTransport
 
-        return await self._session(PrintingTransport(cluster.transport, cluster.registry), options)
+        return await self._session(PrintingTransport(cluster.transport, cluster.registry), plan, options)
 
     @asynccontextmanager
-    async def _open(
-        self, storage: str | Storage, options: argparse.Namespace, *, installs: bool = True
-    ) -> AsyncIterator[Cluster]:
+    async def _open(self, storage: str | Storage, where: Where, *, installs: bool = True) -> AsyncIterator[Cluster]:
         """The storage with the server's work, and the kinds installed, unless reconcilers run: then that waits for
         their setup."""
         from pilotage.cluster import Cluster
 
         async with Cluster.embedded(
             storage,
-            tenant=options.tenant,
-            encryption_keys=self._keys_of(options),
+            tenant=where.tenant,
+            encryption_keys=where.encryption_keys,
             audit_log_path=self.audit_log_path,
             audit_policy_file=self.audit_policy_file,
         ) as cluster:
@@ -372,12 +364,12 @@ class Tool:
     def _own_kinds(self) -> tuple[type[Resource], ...]:
         return tuple(kind for kind in self.kinds if not kind.__resource__.builtin)
 
-    async def _session(self, transport: Transport, options: argparse.Namespace) -> CommandSession:
+    async def _session(self, transport: Transport, plan: Plan, options: argparse.Namespace) -> CommandSession:
         from pilotage.kit.logfile import log_file_of
         from pilotage.kit.session import CommandSession
         from pilotage.meta.kinds import GroupKind
 
         shown = {kind.__resource__.gvk.group_kind for kind in self.kinds}
         shown |= {GroupKind("", "Namespace"), GroupKind("", "Event")}
-        log_file = log_file_of(self.storage_of(options), options.tenant)
+        log_file = log_file_of(plan.where.storage, plan.where.tenant)
         return await CommandSession.open(transport, options, self.namespace, self.name, log_file, frozenset(shown))

@@ -3,6 +3,8 @@ anything is opened."""
 
 from __future__ import annotations
 
+import os
+
 from pilotage.errors import Record
 
 TYPE_CHECKING = False
@@ -20,13 +22,47 @@ CREATED, COPIED = "created", "copied"
 """What is done about the namespace of a tool that does not exist: it is created in the storage, or in a copy."""
 
 
+class Where(Record):
+    """The storage or the server of a command, as its options, environment variables and defaults select it."""
+
+    __slots__ = __match_args__ = ("storage", "tenant", "encryption_keys", "kubeconfig", "context")
+
+    storage: str
+    """The URL; empty for a server."""
+    tenant: str
+    encryption_keys: str
+    kubeconfig: str
+    context: str
+
+    def __init__(
+        self,
+        storage: str,
+        tenant: str = "default",
+        encryption_keys: str = "",
+        kubeconfig: str = "",
+        context: str = "",
+    ) -> None:
+        self._set(storage, tenant, encryption_keys, kubeconfig, context)
+
+    @classmethod
+    def chosen(cls, options: Namespace, variables: str, **defaults: str) -> Where:
+        """The value of each option, else of its environment variable, whose name begins with `variables`, else the
+        default."""
+
+        def value(name: str) -> str:
+            given = getattr(options, name, "") or os.environ.get(f"{variables}_{name.upper()}", "")
+            return given or defaults.get(name, "")
+
+        storage, tenant, *others = map(value, cls.__slots__)
+        return cls(storage, tenant or "default", *others)
+
+
 class Facts(Record):
     """What is known of a place without opening it."""
 
-    __slots__ = __match_args__ = ("storage", "reconcilers", "namespace", "audited")
+    __slots__ = __match_args__ = ("where", "reconcilers", "namespace", "audited")
 
-    storage: str
-    """The URL of the storage; empty for a server."""
+    where: Where
     reconcilers: bool
     """Whether the program has reconcilers or webhooks."""
     namespace: str
@@ -35,17 +71,20 @@ class Facts(Record):
     """Whether requests are logged."""
 
     def __init__(
-        self, storage: str, *, reconcilers: bool = False, namespace: str = "default", audited: bool = False
+        self, where: Where, *, reconcilers: bool = False, namespace: str = "default", audited: bool = False
     ) -> None:
-        self._set(storage, reconcilers, namespace, audited)
+        self._set(where, reconcilers, namespace, audited)
 
 
 class Plan(Record):
     """How a command runs."""
 
-    __slots__ = __match_args__ = ("command", "routes", "writes", "reconciles", "needs_tenant", "missing", "namespace")
+    __slots__ = __match_args__ = (
+        *("command", "where", "routes", "writes", "reconciles", "needs_tenant", "missing", "namespace"),
+    )
 
     command: Command
+    where: Where
     routes: tuple[str, ...]
     """The first that can do it does it. The last one always can."""
     writes: bool
@@ -62,6 +101,7 @@ class Plan(Record):
     def __init__(
         self,
         command: Command,
+        where: Where,
         routes: tuple[str, ...],
         *,
         writes: bool,
@@ -70,7 +110,7 @@ class Plan(Record):
         missing: str,
         namespace: str,
     ) -> None:
-        self._set(command, routes, writes, reconciles, needs_tenant, missing, namespace)
+        self._set(command, where, routes, writes, reconciles, needs_tenant, missing, namespace)
 
 
 def plan(command: Command, options: Namespace, facts: Facts) -> Plan:
@@ -83,6 +123,7 @@ def plan(command: Command, options: Namespace, facts: Facts) -> Plan:
         namespace = CREATED if stores else COPIED
     return Plan(
         command,
+        facts.where,
         _routes(command, options, facts, reconciles=reconciles),
         writes=writes,
         reconciles=reconciles,
@@ -93,7 +134,7 @@ def plan(command: Command, options: Namespace, facts: Facts) -> Plan:
 
 
 def _routes(command: Command, options: Namespace, facts: Facts, *, reconciles: bool) -> tuple[str, ...]:
-    is_file = facts.storage.startswith("sqlite:") and facts.storage != "sqlite:"
+    is_file = facts.where.storage.startswith("sqlite:") and facts.where.storage != "sqlite:"
     if not is_file or facts.audited or reconciles or command.needs_loop(options):
         return (LOOP,)  # what is logged are requests to a server, which the other routes do not send
     return (DIRECT, LIGHT, LOOP) if command.reads_stored else (LIGHT, LOOP)
