@@ -59,10 +59,10 @@ def test_importing_loads_no_other_module_of_ours_and_nothing_outside_the_standar
     assert ran.stdout.split() == ["pilotage", "pilotage.device", "pilotage.lazyexports"]
 
 
-@pytest.mark.parametrize("name", ["pilotage.NotFound", "pilotage.cli.kit.Tool"])
+@pytest.mark.parametrize("name", ["pilotage.NotFound", "pilotage.kit.Tool"])
 def test_in_a_thread_the_first_name_imports_msgspec_before_a_module_of_it(name: str) -> None:
     code = (
-        "import sys, threading, pilotage.cli.kit\n"
+        "import sys, threading, pilotage.kit\n"
         f"thread = threading.Thread(target=lambda: {name}); thread.start(); thread.join()\n"
         "print('msgspec' in sys.modules)"
     )

@@ -40,7 +40,7 @@ def _is_text(node: ast.stmt | None) -> bool:
 
 
 def _is_flag(node: ast.expr | None) -> bool:
-    """Whether the field is a flag of a command, which has a help text instead (`cli/flags/fields.py`)."""
+    """Whether the field is a flag of a command, which has a help text instead (`kit/console/flags/fields.py`)."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FLAGS
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import pytest
 
 import pilotage as pt
@@ -135,3 +137,39 @@ async def test_a_kind_that_is_not_served_in_time_is_reported_with_what_to_do() -
     async with pt.Cluster.embedded("memory:") as cluster:
         with pytest.raises(Timeout, match=r"things\.install\.pilotage\.dev; see their conditions .*, and retry"):
             await install(pt.Client(Unserved(cluster.transport), scheme=cluster.scheme), [Thing])
+
+
+class BadSpec(pt.Model):
+    size: Annotated[int, pt.Minimum(3), pt.Maximum(9)] = 1
+
+
+@pt.resource(group="install.pilotage.dev", version="v1")
+class Bad(pt.Resource):
+    spec: BadSpec
+
+
+async def test_nothing_is_installed_if_one_of_the_types_is_invalid() -> None:
+    async with pt.Cluster.embedded("memory:") as cluster:
+        with pytest.raises(pt.InvalidDefinition, match=r"BadSpec\.size"):
+            await cluster.install(Thing, Bad)
+        assert await cluster.client.find(DEFINITION, "things.install.pilotage.dev") is None
+
+
+async def test_what_the_server_has_accepted_is_not_validated_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with pt.Cluster.embedded("memory:") as cluster:
+        await cluster.install(Thing)
+        monkeypatch.setattr("pilotage.cluster.installation.check_crds", pytest.fail)
+        await cluster.install(Thing)
+
+
+async def test_what_another_writer_has_changed_in_a_definition_is_installed_again() -> None:
+    async with pt.Cluster.embedded("memory:") as cluster:
+        await cluster.install(WiderThing)
+        found = await cluster.client.get(DEFINITION, "things.install.pilotage.dev")
+        spec = found.document["spec"]
+        del spec["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["colour"]
+        await cluster.client.update(found)
+        await cluster.install(WiderThing)
+        found = await cluster.client.get(DEFINITION, "things.install.pilotage.dev")
+        schema = found.nested("spec", "versions", default=[])[0]["schema"]["openAPIV3Schema"]
+        assert set(schema["properties"]["spec"]["properties"]) == {"size", "colour"}

@@ -18,7 +18,7 @@ from examples.inventory.inventory import tool
 from hack.pictures import session
 from hack.pictures.installed import install
 from hack.pictures.terminal import PROMPT, terminal
-from tests.cli.kit.tools import Console
+from tests.kit.tools import Console
 
 FOLDER = Path(__file__).parents[2] / "examples" / "inventory"
 SAMPLES = str(FOLDER / "samples")

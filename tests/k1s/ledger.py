@@ -44,7 +44,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "client/test_patching.py::test_apply_sets_fields_and_owns_them",
         "client/test_patching.py::test_a_strategic_patch_merges_lists_by_their_key",
     ),
-    "K30": ("cli/kit/test_tenancy.py::test_a_dry_run_creates_neither_tenant_nor_file",),
+    "K30": ("kit/test_tenancy.py::test_a_dry_run_creates_neither_tenant_nor_file",),
     "K34": (
         "schema/cel/test_rules.py::test_a_rule_on_very_many_items_runs_out_of_budget",
         "schema/cel/test_rules.py::test_an_optional_old_self_is_there_on_update_only",
@@ -61,10 +61,10 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "cluster/test_events.py::test_an_event_that_is_gone_is_created_again_with_its_count",
     ),
     "K40": (
-        "cli/kit/test_commands.py::test_get_prints_the_columns_of_the_kind",
+        "kit/test_commands.py::test_get_prints_the_columns_of_the_kind",
         "cli/test_table.py::test_columns_are_as_wide_as_their_widest_cell_and_later_rows_keep_to_them",
-        "cli/kit/test_kubectl.py::test_the_kit_prints_what_kubectl_prints",
-        "cli/kit/test_commands.py::test_an_unknown_output_format_is_an_error",
+        "kit/test_kubectl.py::test_the_kit_prints_what_kubectl_prints",
+        "kit/test_commands.py::test_an_unknown_output_format_is_an_error",
     ),
     "K42": (
         "controller/test_worker.py::test_an_error_backs_off_and_others_go_on",
@@ -84,15 +84,15 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "K49": (
         "manager/test_shutdown.py::test_the_first_signal_asks_and_the_second_forces",
         "cli/run/test_command.py::test_what_is_not_reconciled_at_the_timeout_has_an_exit_code_of_its_own",
-        "cli/kit/test_interrupts.py::test_a_second_signal_ends_the_command_and_what_was_cut_is_listed",
+        "kit/test_interrupts.py::test_a_second_signal_ends_the_command_and_what_was_cut_is_listed",
     ),
     "K50": (
         "server/access/test_access.py::test_a_user_may_do_what_a_binding_allows_and_nothing_else",
         "server/access/test_rules.py::test_a_rule_allows_nothing_else",
     ),
     "K51": (
-        "cli/kit/test_commands.py::test_apply_prunes_what_the_files_no_longer_have",
-        "cli/kit/test_commands.py::test_apply_takes_over_what_the_tool_itself_has_set_and_nothing_else",
+        "kit/test_commands.py::test_apply_prunes_what_the_files_no_longer_have",
+        "kit/test_commands.py::test_apply_takes_over_what_the_tool_itself_has_set_and_nothing_else",
     ),
     "WA3": ("manager/test_shutdown.py::test_work_that_outlives_the_grace_is_cut_and_named",),
     "WA4": (

@@ -1,7 +1,7 @@
 """An inventory in one file: `inventory get items`. Its data are resources, its logic two reconcilers, and there is no
 server."""
 
-from pilotage.cli import kit
+from pilotage import kit
 
 tool = kit.Tool(
     "inventory",

@@ -8,21 +8,19 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from pilotage.cli.collection import skip_last_collection
-from pilotage.cli.help import examples
-from pilotage.cli.parsing import Parser, command_first
-from pilotage.cli.pipes import piped
+from pilotage import kit as kit  # programs import it from here, too
 from pilotage.errors import PilotageError
+from pilotage.kit import arguments
+from pilotage.kit.console.help import examples
+from pilotage.kit.console.parsing import Parser, command_first
+from pilotage.kit.console.process import piped, skip_last_collection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-OBJECT_COMMANDS = (
-    *("get", "describe", "apply", "diff", "replace", "edit", "patch", "scale", "delete", "label", "annotate"),
-    *("wait", "explain", "api-resources", "events", "logs"),
-)
-"""The subcommands that work on objects: kubectl's, from `cli.kit`."""
+OBJECT_COMMANDS = tuple(name for name in arguments.COMMANDS if name != "create")
+"""The subcommands that work on objects, from `pilotage.kit`. (`create` is another one, of projects.)"""
 COMMANDS = (
     *("init", "create", "run", "demo", "serve", "device", "crd", "types", "manifests", "rbac", "store", "tenants"),
     *OBJECT_COMMANDS,
@@ -57,7 +55,7 @@ def parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
 
 def _register(command: str, subparsers: Any) -> None:
     if command in OBJECT_COMMANDS or command == CREATE_OBJECTS:
-        from pilotage.cli.kit.anywhere import register
+        from pilotage.kit.anywhere import register
 
         register(subparsers, command.strip())
     else:
@@ -81,7 +79,7 @@ def _run(arguments: Sequence[str] | None) -> int:
             _suggest_scaffold(words[1])
         return code
     except PilotageError as error:
-        from pilotage.cli.terminal import BOLD, RED, standard_error
+        from pilotage.kit.console.terminal import BOLD, RED, standard_error
 
         terminal = standard_error()
         terminal.line(f"{terminal.styled('pilotage:', BOLD, RED)} {error}")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from pilotage.cli.errors import CommandError
-from pilotage.cli.manifestfiles import Manifest
-from pilotage.cli.owners import FileOwners
 from pilotage.client.client import Client
 from pilotage.errors import ApiError, NoMatch, NotFound
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.manifestfiles import Manifest
+from pilotage.kit.console.owners import FileOwners
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.mapping.mapper import RESTMapping

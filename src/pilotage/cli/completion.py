@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilotage.cli.shells import add_completion
+from pilotage.kit.console.shells import add_completion
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def register(subparsers: Any) -> None:
 
 def _print_objects(words: Sequence[str]) -> int:
     from pilotage.cli import parser
-    from pilotage.cli.kit.anywhere import Anywhere
-    from pilotage.cli.kit.completing import print_objects
+    from pilotage.kit.anywhere import Anywhere
+    from pilotage.kit.completing import print_objects
 
     return print_objects(Anywhere(), parser(), words)

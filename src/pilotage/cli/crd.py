@@ -9,11 +9,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from pilotage.cli.definitions import read_definitions
-from pilotage.cli.errors import CommandError
-from pilotage.cli.files import write_files
-from pilotage.cli.flags import add_path, add_switch
-from pilotage.cli.help import add_command
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.files import write_files
+from pilotage.kit.console.flags import add_path, add_switch
+from pilotage.kit.console.help import add_command
 
 if TYPE_CHECKING:
     from pilotage.meta.documents import Document
@@ -131,7 +130,8 @@ def _file_stem(document: Document) -> str:
 
 def _compare(path: Path, documents: Sequence[Document], whole: bool) -> int:
     """Print the changes since the file was written. A missing kind is a change only if `whole` modules are compared."""
-    from pilotage.cli.terminal import RED, YELLOW, standard_output
+    from pilotage.cli.definitions import read_definitions
+    from pilotage.kit.console.terminal import RED, YELLOW, standard_output
     from pilotage.schema.compatibility.definitions import all_changes
 
     old = read_definitions(path)

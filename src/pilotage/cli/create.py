@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pilotage.cli.errors import CommandError
-from pilotage.cli.flags import add_switch, add_value
-from pilotage.cli.help import add_command
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.flags import add_switch, add_value
+from pilotage.kit.console.help import add_command
 
 if TYPE_CHECKING:
     from pilotage.cli.scaffold.changes import ProjectChanges

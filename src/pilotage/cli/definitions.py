@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pilotage.cli.errors import CommandError
-from pilotage.cli.files import content_of, files_in
 from pilotage.errors import DecodeError
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.files import content_of, files_in
 
 if TYPE_CHECKING:
     from pilotage.meta.documents import Document

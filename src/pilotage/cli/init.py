@@ -7,8 +7,8 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from pilotage.cli.flags import add_switch
-from pilotage.cli.help import add_command
+from pilotage.kit.console.flags import add_switch
+from pilotage.kit.console.help import add_command
 
 
 def register(subparsers: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pilotage.cli.kit.printers.table import Columns
+from pilotage.kit.printers.table import Columns
 
 NONE = "-"
 _LONGEST = 300

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pilotage.cli.errors import CommandError
-from pilotage.cli.flags import places
-from pilotage.cli.help import add_command
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.flags import places
+from pilotage.kit.console.help import add_command
 
 if TYPE_CHECKING:
     from pilotage.storage.interface import Storage
@@ -61,8 +61,8 @@ def list_tenants(options: argparse.Namespace) -> int:
 
 def delete(options: argparse.Namespace) -> int:
     """Delete one. A name that has no objects is an error: it may be misspelt."""
-    from pilotage.cli.kit import logfile
     from pilotage.cli.serve.credentials import default_path
+    from pilotage.kit import logfile
     from pilotage.server.tenants import delete_tenant
 
     async def delete_objects(storage: Storage) -> int:
@@ -87,7 +87,7 @@ def _on_storage(url: str, action: Callable[[Storage], Awaitable[T]]) -> T:
     """Run an action on the storage, which must exist: a misspelt path must not create a file."""
     import asyncio
 
-    from pilotage.cli.kit.tenancy import check_exists, opened
+    from pilotage.kit.tenancy import check_exists, opened
 
     check_exists(url)
 

@@ -9,11 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pilotage.cli.definitions import checked, parse_definitions, read_definitions
-from pilotage.cli.errors import CommandError
-from pilotage.cli.flags import add_path, add_switch, places
-from pilotage.cli.help import add_command
 from pilotage.errors import InvalidDefinition, NotFound
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.flags import add_path, add_switch, places
+from pilotage.kit.console.help import add_command
 
 if TYPE_CHECKING:
     from pilotage.meta.documents import Document
@@ -69,6 +68,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _read(options: argparse.Namespace) -> list[Document]:
     """The definitions of all arguments, each once."""
+    from pilotage.cli.definitions import parse_definitions, read_definitions
+
     found: dict[str, Document] = {}
     names = []
     for argument in options.definitions:
@@ -90,8 +91,9 @@ def _read(options: argparse.Namespace) -> list[Document]:
 def _from_cluster(names: Sequence[str], options: argparse.Namespace) -> list[Document]:
     import asyncio
 
-    from pilotage.cli.terminal import standard_error
+    from pilotage.cli.definitions import checked
     from pilotage.cluster import Cluster
+    from pilotage.kit.console.terminal import standard_error
     from pilotage.meta.kinds import GroupVersionKind
     from pilotage.meta.objects import document_of
 
@@ -110,7 +112,7 @@ def _from_cluster(names: Sequence[str], options: argparse.Namespace) -> list[Doc
 
 def _write(modules: dict[Path | None, list[Version]], options: argparse.Namespace) -> None:
     """Make all modules, then write them."""
-    from pilotage.cli.files import write_files
+    from pilotage.kit.console.files import write_files
     from pilotage.schema.source.module import module_of
 
     made: dict[Path | None, str] = {}

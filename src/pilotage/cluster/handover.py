@@ -18,7 +18,7 @@ from pilotage.meta.models import Resource
 from pilotage.meta.scalars import times
 from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.response import Page, Response
-from pilotage.schema.generate.crd import crds
+from pilotage.schema.generate.crd import unchecked_crds
 from pilotage.schema.generate.merging import merged
 from pilotage.server.assembly import cluster_context
 from pilotage.server.catalogue.catalogue import DEFINITIONS, NAMESPACES
@@ -145,7 +145,7 @@ class FullServer:
         prefix = self._registry.context.prefix
         if await self._storage.get(f"{prefix}{NAMESPACES}default") is None:
             return False
-        for document in crds(self._options.kinds):
+        for document in unchecked_crds(self._options.kinds):
             key = f"{prefix}{DEFINITIONS}{document['metadata']['name']}"
             entry = await self._registry.context.storage.get(key)
             if entry is None:

@@ -17,7 +17,7 @@ from pilotage.meta.documents import Document, copied
 from pilotage.meta.kinds import DEFINITION_OWNER, GroupVersionKind
 from pilotage.meta.models import Resource
 from pilotage.meta.unstructured import Unstructured
-from pilotage.schema.generate.crd import crds
+from pilotage.schema.generate.crd import check_crds, unchecked_crds
 from pilotage.schema.generate.merging import merged
 
 DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
@@ -35,21 +35,21 @@ async def install(
 
     `conversions` is the `spec.conversion` of definitions by their names; an empty one is that of another program.
     """
-    documents, conversions = crds(types), conversions or {}
+    documents, conversions = unchecked_crds(types), conversions or {}
     for document in documents:
         name = document["metadata"]["name"]
         if conversion := conversions.get(name):
             document["spec"]["conversion"] = conversion
         elif name in conversions:
             await _check_converted(client, name)
-    changed = [await _apply(client, document) for document in documents]
+    changed = [await _apply(client, document, types) for document in documents]
     await wait_served(client, types, discover=any(changed))
 
 
 async def wait_served(client: Client, types: Sequence[type[Resource]], *, discover: bool = False) -> None:
     """Wait until the CRDs of `types` are served; another process may apply them meanwhile. With `discover`, the REST
     mapper reads all that is served. Raises Timeout after 30 s."""
-    documents = crds(types)
+    documents = unchecked_crds(types)
     try:
         async with asyncio.timeout(WAIT_SECONDS):
             for document in documents:
@@ -87,17 +87,20 @@ async def apply_manifests(client: Client, manifests: Iterable[Mapping[str, Any]]
         await client.apply(Unstructured(copied(dict(document))), field_owner=FIELD_OWNER, force=True)
 
 
-async def _apply(client: Client, document: dict[str, Any]) -> bool:
-    """Create or update the definition; returns whether anything was written."""
+async def _apply(client: Client, document: dict[str, Any], types: Sequence[type[Resource]]) -> bool:
+    """Create or update the definition; returns whether anything was written. What the API server has accepted is not
+    validated here once more. Before the first write all types are: none is written if one is invalid."""
 
     async def attempt() -> bool:
         found = await client.find(DEFINITION, document["metadata"]["name"])
         if found is None:
+            check_crds(types)
             await client.create(Unstructured(document), field_owner=DEFINITION_OWNER)
             return True
         spec = merged(found.document["spec"], document["spec"])
         if is_equivalent(found, found.document, found.document | {"spec": spec}):
             return False
+        check_crds(types)
         found["spec"] = spec
         await client.update(found, field_owner=DEFINITION_OWNER)
         return True

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pilotage.cli.errors import CommandError
 from pilotage.cli.program.project import Project, chosen_target, find_project, program_name
+from pilotage.kit.console.errors import CommandError
 
 PYTHON = '[project]\nname = "Guest_Book"\n'
 

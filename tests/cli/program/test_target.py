@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import pilotage as pt
-from pilotage.cli.errors import CommandError
 from pilotage.cli.program.target import load_target
+from pilotage.kit.console.errors import CommandError
 
 KIND = """
 import pilotage as pt

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from hack.cluster.running import RealCluster
-from pilotage.cli.errors import NOT_RECONCILED
 from pilotage.cluster import Cluster
+from pilotage.kit.console.errors import NOT_RECONCILED
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.unstructured import Unstructured
 from tests import forked
@@ -174,9 +174,9 @@ def setup(manager: pt.Manager) -> None:
 def test_each_of_several_processes_ends_in_time_and_reports_what_was_cut(tmp_path: Path) -> None:
     deaf = """
 import asyncio
-import pilotage.cli.signals.interruption
+import pilotage.kit.console.signals.interruption
 
-pilotage.cli.signals.interruption.EXIT_SECONDS = 0.0
+pilotage.kit.console.signals.interruption.EXIT_SECONDS = 0.0
 
 class Deaf:
     async def reconcile(self, request: pt.Request) -> None:
@@ -285,7 +285,7 @@ BLOCKING = """
 import signal, time
 from types import SimpleNamespace
 import pilotage as pt
-from pilotage.cli.signals import deadline, interruption
+from pilotage.kit.console.signals import deadline, interruption
 from pilotage.types.core.v1 import Namespace
 
 deadline.EXIT_SECONDS = interruption.EXIT_SECONDS = 0.5
@@ -333,7 +333,7 @@ THREADED = """
 import asyncio, os, threading, time
 from concurrent.futures import ThreadPoolExecutor
 import pilotage as pt
-from pilotage.cli.signals import deadline
+from pilotage.kit.console.signals import deadline
 from pilotage.types.core.v1 import Namespace
 
 deadline.EXIT_SECONDS = 0.5

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pilotage.cli.errors import CommandError
 from pilotage.cli.run.arguments import Flags, add_arguments, variable
 from pilotage.cli.run.flags import check_manager_target, flags_of, manager_options
+from pilotage.kit.console.errors import CommandError
 
 PARSER = argparse.ArgumentParser()
 add_arguments(PARSER)

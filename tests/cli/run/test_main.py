@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import pilotage as pt
-from pilotage.cli.errors import CommandError
 from pilotage.cli.program.modules import ProgramStarted, load
 from pilotage.cli.run.main import _target, parser
+from pilotage.kit.console.errors import CommandError
 from tests import forked
 from tests.cli.run.greetings import KIND, OPERATOR, write_operator
 from tests.schema.apis.database import Database

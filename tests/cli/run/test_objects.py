@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 import pilotage as pt
-from pilotage.cli.errors import CommandError
-from pilotage.cli.manifestfiles import Manifest
 from pilotage.cli.run.objects import AppliedObjects
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.manifestfiles import Manifest
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.schema.generate.crd import crds
 from pilotage.types.core.v1 import ConfigMap, Namespace

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import pilotage as pt
-from pilotage.cli.errors import CommandError, Interrupted, NotReconciled
 from pilotage.cli.program.target import load_target
 from pilotage.cli.run.arguments import Flags
 from pilotage.cli.run.program import Program
-from pilotage.cli.terminal import Terminal
 from pilotage.cluster.installation import DEFINITION as DEFINITIONS
+from pilotage.kit.console.errors import CommandError, Interrupted, NotReconciled
+from pilotage.kit.console.terminal import Terminal
 from tests.cli.run.greetings import KIND, OPERATOR, write_object, write_operator
 from tests.cli.run.jobs import BROKEN, DEFINITION, JOBS, write_jobs
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from pilotage.cli.errors import CommandError
 from pilotage.cli.program.modules import load
 from pilotage.cli.run.reloaded import VARIABLE, channel_to_parent, program_files, reported
+from pilotage.kit.console.errors import CommandError
 
 
 def test_the_files_of_a_program_are_its_own(own_imports: Path) -> None:

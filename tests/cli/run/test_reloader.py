@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pilotage.cli.run.reloader import POLL_SECONDS, Reloader, Stamp, Stamps, stamps_of, syntax_problem
-from pilotage.cli.terminal import Terminal
+from pilotage.kit.console.terminal import Terminal
 
 pytestmark = pytest.mark.virtual_time
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pilotage.cli.errors import CommandError
 from pilotage.cli.scaffold.changes import ProjectChanges
+from pilotage.kit.console.errors import CommandError
 
 
 def contents(folder: Path) -> dict[str, str]:

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from pilotage.cli.errors import CommandError
 from pilotage.cli.serve.certificate import RENEWAL_CHECK_SECONDS, ServingCertificate
 from pilotage.cli.serve.credentials import ServerCredentials, default_path, load_or_create
+from pilotage.kit.console.errors import CommandError
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

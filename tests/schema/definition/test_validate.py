@@ -212,3 +212,17 @@ def test_the_keyword_for_the_dialect_of_a_schema_is_refused_at_the_root() -> Non
     (cause,) = definition_causes(definition({"type": "object", "properties": {"spec": inner}}))
     text = "Invalid value: \"\": OpenAPIV3Schema 'schema' is not supported"
     assert (cause.field, cause.message) == ("spec.validation.openAPIV3Schema", text)
+
+
+def test_a_schema_that_is_validated_again_is_judged_as_the_first_time() -> None:
+    sound: dict[str, Any] = {"type": "object", "properties": {"status": {"type": "string"}, "a": {"type": "integer"}}}
+    status: dict[str, Any] = {"subresources": {"status": {}}}
+    unsound = copy.deepcopy(sound)
+    unsound["properties"]["a"]["type"] = "number of replicas"
+    rules = sound | {"x-kubernetes-validations": [{"rule": "self.b == 1"}]}
+    for _ in range(2):
+        assert definition_causes(definition(sound)) == []
+        assert definition_causes(definition({**sound, "x-kubernetes-preserve-unknown-fields": 1})) != []
+        assert [cause.field for cause in definition_causes(definition(unsound))] != []
+        assert definition_causes(definition(rules)) != []
+        assert definition_causes(definition({"type": "array", "items": sound}, **status)) != []

@@ -280,3 +280,20 @@ def test_one_and_a_float_of_one_are_two_items_of_a_set() -> None:
     schema = StructuralSchema.compile({"type": "object", "properties": {"numbers": numbers}})
     assert schema.validate({"numbers": [1, 1.0]}) == []
     assert [cause.reason for cause in schema.validate({"numbers": [1.5, 1.5]})] == ["FieldValueDuplicate"]
+
+
+def test_schemas_with_the_same_content_share_what_is_compiled() -> None:
+    def shared(maximum: float) -> StructuralSchema:
+        numbers = {"type": "number", "maximum": maximum}
+        return StructuralSchema.shared({"type": "object", "properties": {"shared": numbers}})
+
+    assert shared(3) is shared(3)
+    assert shared(4) is not shared(3)
+    assert [cause.field for cause in shared(4).validate({"shared": 5})] == ["shared"]
+    assert shared(5).validate({"shared": 5}) == []
+
+
+def test_a_schema_that_does_not_compile_is_refused_each_time() -> None:
+    for _ in range(2):
+        with pytest.raises(InvalidDefinition):
+            StructuralSchema.shared({"type": "object", "properties": {"x": {"type": "string", "pattern": "(?=a)"}}})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from pilotage.cli.flags import add_switch
-from pilotage.cli.help import add_command
+from pilotage.kit.console.flags import add_switch
+from pilotage.kit.console.help import add_command
 
 
 def register(subparsers: Any) -> None:

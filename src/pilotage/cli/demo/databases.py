@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 import msgspec
 
 from pilotage.cli.demo.gpus import IDLE_SECONDS, DemoGPUs, print_line
-from pilotage.cli.signals.stop import Stop
-from pilotage.cli.terminal import BOLD, GREEN, standard_output
 from pilotage.client.outcome import Outcome, create_or_patch
 from pilotage.cluster import Cluster
 from pilotage.controller import ControllerBuilder, Event, Request, Result, enqueue_requests_from
 from pilotage.errors import Invalid, MissingExtra
+from pilotage.kit.console.signals.stop import Stop
+from pilotage.kit.console.terminal import BOLD, GREEN, standard_output
 from pilotage.manager.manager import Manager
 from pilotage.meta.finalizers import add_finalizer, remove_finalizer
 from pilotage.meta.markers import Column, Minimum, Rule

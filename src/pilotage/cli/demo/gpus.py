@@ -8,12 +8,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from pilotage import device
-from pilotage.cli.terminal import BOLD, CYAN, DIM, GREEN, YELLOW, standard_output
 from pilotage.client.client import Client
 from pilotage.cluster import Cluster
 from pilotage.controller import ControllerBuilder, Event, Request, Result, enqueue_requests_from
 from pilotage.device.v1alpha1 import GPU, GPUStatus
 from pilotage.errors import MissingExtra
+from pilotage.kit.console.terminal import BOLD, CYAN, DIM, GREEN, YELLOW, standard_output
 from pilotage.manager.manager import Manager
 from pilotage.meta.conditions import is_status_condition_true
 from pilotage.meta.models import Condition, ObjectMeta

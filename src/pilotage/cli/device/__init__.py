@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from pilotage.cli.flags import add_path, add_switch, add_value, add_values, places
-from pilotage.cli.flags.types import gid, mode, number, positive, seconds, uid
-from pilotage.cli.help import add_command
+from pilotage.kit.console.flags import add_path, add_switch, add_value, add_values, places
+from pilotage.kit.console.flags.types import gid, mode, number, positive, seconds, uid
+from pilotage.kit.console.help import add_command
 
 PROVIDERS = ("fake", "nvml", "replay")
 PROFILES = ("v6", "v1", "v8")
@@ -240,7 +240,7 @@ def _run_inject(options: argparse.Namespace) -> int:
 
 
 def _duration(text: str) -> float:
-    from pilotage.cli.kit.arguments.flags import duration
+    from pilotage.kit.arguments.flags import duration
 
     return duration(text)
 
@@ -278,7 +278,7 @@ def run_serve(options: argparse.Namespace) -> int:
 
     from pilotage.cli.device.options import server_options
     from pilotage.cli.device.server import serve
-    from pilotage.cli.exhaustion import guarded
+    from pilotage.kit.console.exhaustion import guarded
 
     asyncio.run(guarded(serve(server_options(options), log_level=options.log_level)))
     return 0

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from pilotage.cli.kit.printers.ages import age
 from pilotage.cli.table import Table, clean
 from pilotage.device.telemetry import Telemetry
 from pilotage.device.v1alpha1 import GPU
+from pilotage.kit.printers.ages import age
 from pilotage.meta.scalars import times
 
 NONE = "<none>"

@@ -11,9 +11,6 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 
 from pilotage.cli.device.description import GIBIBYTE, description
-from pilotage.cli.errors import CommandError
-from pilotage.cli.kit.printers.ages import age
-from pilotage.cli.kit.printers.output import FORMATS, printer_of
 from pilotage.cli.table import Table
 from pilotage.device.client.clientset import Devices
 from pilotage.device.client.config import Config, wire_of
@@ -22,6 +19,9 @@ from pilotage.device.client.target import Target
 from pilotage.device.telemetry import Telemetry
 from pilotage.device.v1alpha1 import GPU
 from pilotage.errors import ApiError, ConnectionLost, ServiceUnavailable
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.printers.ages import age
+from pilotage.kit.printers.output import FORMATS, printer_of
 from pilotage.meta import objects
 from pilotage.meta.forms import reader_of
 from pilotage.meta.models import Condition

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 
 from pilotage.cli.device.display import name_of
-from pilotage.cli.errors import CommandError
 from pilotage.device.client.clientset import Devices
 from pilotage.device.client.config import Config
 from pilotage.device.providers.actions import Action
 from pilotage.device.providers.injection import ANNOTATION, InjectedCondition, Injection, is_fake
 from pilotage.device.providers.inventory import PROVIDER_LABEL
 from pilotage.device.v1alpha1 import GPU
+from pilotage.kit.console.errors import CommandError
 
 
 async def inject(config: Config, options: argparse.Namespace) -> None:

@@ -8,14 +8,14 @@ import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pilotage.cli.errors import CommandError
-from pilotage.cli.files import reported
 from pilotage.device.access import Access, RemoteRole
 from pilotage.device.client.target import Target
 from pilotage.device.providers.interface import Provider
 from pilotage.device.server.deviceserver import DeviceServerOptions
 from pilotage.device.wire.generation import Generation
 from pilotage.grpc.options import ServerOptions
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.files import reported
 
 if TYPE_CHECKING:
     from pilotage.device.providers.nvml.options import NVMLOptions

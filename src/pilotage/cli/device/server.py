@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pilotage.cli.errors import CommandError
-from pilotage.cli.signals.stop import Stop
 from pilotage.device.server.deviceserver import DeviceServer, DeviceServerOptions
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.signals.stop import Stop
 from pilotage.telemetry.logs import configure_logging, logger
 
 _log = logger("pilotage.device.server")

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pilotage.cli.device.display import name_of
-from pilotage.cli.errors import CommandError, UsageError
-from pilotage.cli.kit.commands.wait import condition_of
-from pilotage.cli.kit.exits import raise_all
 from pilotage.device.client.clientset import Devices
 from pilotage.device.client.config import Config
 from pilotage.device.client.gpus import GPUs
 from pilotage.device.v1alpha1 import GPU
 from pilotage.errors import ConnectionLost, Gone, PilotageError, ServiceUnavailable
+from pilotage.kit.commands.wait import condition_of
+from pilotage.kit.console.errors import CommandError, UsageError
+from pilotage.kit.exits import raise_all
 from pilotage.meta import objects
 from pilotage.meta.documents import Document
 

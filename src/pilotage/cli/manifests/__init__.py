@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pilotage.cli.errors import CommandError
-from pilotage.cli.files import shown
-from pilotage.cli.flags import add_path, add_switch
-from pilotage.cli.help import add_command
 from pilotage.cli.manifests import device
 from pilotage.cli.rbac import add_installation_arguments, read_program
-from pilotage.cli.terminal import GREEN, standard_output
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.files import shown
+from pilotage.kit.console.flags import add_path, add_switch
+from pilotage.kit.console.help import add_command
+from pilotage.kit.console.terminal import GREEN, standard_output
 
 if TYPE_CHECKING:
     from pilotage.cli.manifests.folder import Files

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pilotage.cli.errors import CommandError
-from pilotage.cli.files import write_files
-from pilotage.cli.flags import add_switch, add_value
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.files import write_files
+from pilotage.kit.console.flags import add_switch, add_value
 
 if TYPE_CHECKING:
     from pilotage.cli.manifests.settings import InstallationSettings

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from pilotage.cli.errors import CommandError
 from pilotage.cli.program.target import companions
+from pilotage.kit.console.errors import CommandError
 
 if TYPE_CHECKING:
     from pilotage.cli.program.target import Target

@@ -20,8 +20,8 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 import pilotage
-from pilotage.cli.errors import CommandError
 from pilotage.errors import PilotageError
+from pilotage.kit.console.errors import CommandError
 
 GUARD = 'move the program under `if __name__ == "__main__":`'
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pilotage.cli.errors import CommandError
+from pilotage.kit.console.errors import CommandError
 from pilotage.meta.paths import value_at
 
 FILE = "pyproject.toml"

@@ -15,8 +15,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from pilotage.cli.errors import CommandError
 from pilotage.cli.program.modules import is_of, is_resource, load, user_places
+from pilotage.kit.console.errors import CommandError
 from pilotage.signatures import signature_of
 
 if TYPE_CHECKING:

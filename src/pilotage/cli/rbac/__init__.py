@@ -8,11 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pilotage.cli.errors import CommandError
-from pilotage.cli.files import reported, write_files
-from pilotage.cli.flags import add_path, add_switch, add_value, add_values
-from pilotage.cli.help import add_command
-from pilotage.cli.terminal import standard_error, standard_output
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.files import reported, write_files
+from pilotage.kit.console.flags import add_path, add_switch, add_value, add_values
+from pilotage.kit.console.help import add_command
+from pilotage.kit.console.terminal import standard_error, standard_output
 
 if TYPE_CHECKING:
     from pilotage.cli.program.declarations import Declarations

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from pilotage.cli.files import shown
 from pilotage.cli.program.declarations import Declarations
 from pilotage.cli.rbac.calls import find_calls
 from pilotage.cli.rbac.grants import Installation, RequiredPermission, Resources, grants
 from pilotage.cli.rbac.program import ProgramSource
 from pilotage.cli.rbac.seen import grants_of, of_the_program
 from pilotage.cluster.recording import RecordedPermission
+from pilotage.kit.console.files import shown
 from pilotage.rest.permission import VERBS, Permission
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from pilotage.cli.errors import CommandError
-from pilotage.cli.files import reported, shown
 from pilotage.cli.rbac.grants import PermissionScope, RequiredPermission
 from pilotage.cli.rbac.program import ProgramDefinition
 from pilotage.cluster.recording import ENVIRONMENT, RecordedPermission
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.files import reported, shown
 from pilotage.rest.permission import Permission
 
 STDERR = 2

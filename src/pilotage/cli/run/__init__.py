@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pilotage.cli.help import add_command
 from pilotage.cli.run.arguments import add_arguments, variable
+from pilotage.kit.console.help import add_command
 
 
 def register(subparsers: Any) -> None:

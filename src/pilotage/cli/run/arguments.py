@@ -9,9 +9,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from pilotage.cli.flags import places
-from pilotage.cli.flags.fields import add_flags, flag, shared, switch
-from pilotage.cli.flags.types import address, bind_address, log_level, names, positive, seconds
+from pilotage.kit.console.flags import places
+from pilotage.kit.console.flags.fields import add_flags, flag, shared, switch
+from pilotage.kit.console.flags.types import address, bind_address, log_level, names, positive, seconds
 
 LOG_FORMATS = ("text", "json")
 

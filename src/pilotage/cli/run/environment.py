@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from pilotage.cli.errors import CommandError
 from pilotage.cli.run.arguments import Flags
 from pilotage.cli.serve.options import ServeOptions
 from pilotage.cli.serve.server import check_servable, serve_cluster
-from pilotage.cli.terminal import Terminal
 from pilotage.client import config
 from pilotage.cluster import Cluster
 from pilotage.errors import ApiError, ConnectionLost, NoCredentials, Timeout
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.terminal import Terminal
 from pilotage.meta.models import Resource
 from pilotage.storage import open_served_storage, url_without_password
 from pilotage.telemetry.logs import logger

@@ -7,8 +7,6 @@ import logging
 import traceback
 from collections.abc import Callable
 
-from pilotage.cli.errors import FAILED, INTERRUPTED, NOT_RECONCILED, CommandError, Interrupted, NotReconciled
-from pilotage.cli.exhaustion import OUT_OF_MEMORY, guarded, is_exhaustion
 from pilotage.cli.program.modules import user_places
 from pilotage.cli.program.target import Target
 from pilotage.cli.run.arguments import Flags
@@ -16,10 +14,12 @@ from pilotage.cli.run.objects import watched_files
 from pilotage.cli.run.program import Program
 from pilotage.cli.run.reloaded import channel_to_parent, reported
 from pilotage.cli.run.reloader import supervise
-from pilotage.cli.signals.deadline import ExitDeadline, exit_after_program
-from pilotage.cli.signals.interruption import Interruption
-from pilotage.cli.terminal import BOLD, RED, Terminal, standard_error
 from pilotage.errors import PilotageError
+from pilotage.kit.console.errors import FAILED, INTERRUPTED, NOT_RECONCILED, CommandError, Interrupted, NotReconciled
+from pilotage.kit.console.exhaustion import OUT_OF_MEMORY, guarded, is_exhaustion
+from pilotage.kit.console.signals.deadline import ExitDeadline, exit_after_program
+from pilotage.kit.console.signals.interruption import Interruption
+from pilotage.kit.console.terminal import BOLD, RED, Terminal, standard_error
 from pilotage.manager.processes.child import process_number
 from pilotage.manager.processes.parent import ProcessFailed, run_processes
 from pilotage.telemetry import levels

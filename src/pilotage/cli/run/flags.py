@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pilotage.cli.errors import CommandError
-from pilotage.cli.flags.fields import written
 from pilotage.cli.run.arguments import LOG_FORMATS, MANAGER_FLAGS, Flags, variable
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.flags.fields import written
 
 if TYPE_CHECKING:
     from pilotage.manager.options import ManagerOptions

@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pilotage.cli.help import HelpFormatter, examples
 from pilotage.cli.run.arguments import Flags, add_arguments
 from pilotage.errors import PilotageError
+from pilotage.kit.console.help import HelpFormatter, examples
 
 if TYPE_CHECKING:
     from pilotage.cli.program.target import Target

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pilotage.cli.applying import ObjectApplier
-from pilotage.cli.manifestfiles import Manifest
 from pilotage.client.client import Client
+from pilotage.kit.console.manifestfiles import Manifest
 from pilotage.meta.text.counts import counted
 from pilotage.telemetry.logs import logger
 

@@ -9,17 +9,17 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pilotage.cli.errors import NOT_RECONCILED, CommandError, Interrupted, NotReconciled
-from pilotage.cli.manifestfiles import read_manifests
 from pilotage.cli.program.target import Target
 from pilotage.cli.run.arguments import Flags
 from pilotage.cli.run.environment import RunEnvironment, connect, environment_of, serving
 from pilotage.cli.run.flags import check_manager_target, manager_options
 from pilotage.cli.run.objects import AppliedObjects
-from pilotage.cli.signals.interruption import Interruption, TimeLimit, ended_by_signals
-from pilotage.cli.terminal import Terminal
 from pilotage.cluster.installation import wait_served
 from pilotage.errors import NoMatch
+from pilotage.kit.console.errors import NOT_RECONCILED, CommandError, Interrupted, NotReconciled
+from pilotage.kit.console.manifestfiles import read_manifests
+from pilotage.kit.console.signals.interruption import Interruption, TimeLimit, ended_by_signals
+from pilotage.kit.console.terminal import Terminal
 from pilotage.manager.errors import ManagerStopped, NotIdle
 from pilotage.manager.installation import Installation
 from pilotage.manager.manager import Manager

@@ -17,9 +17,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from pilotage.cli.files import shown
 from pilotage.cli.run.reloaded import VARIABLE
-from pilotage.cli.terminal import BOLD, GREEN, YELLOW, Terminal
+from pilotage.kit.console.files import shown
+from pilotage.kit.console.terminal import BOLD, GREEN, YELLOW, Terminal
 from pilotage.manager.signals import handled
 
 _REPORT_SECONDS = 1.0

@@ -11,8 +11,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pilotage.cli.errors import CommandError
-from pilotage.cli.terminal import BOLD, DIM, GREEN, YELLOW, standard_output
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.terminal import BOLD, DIM, GREEN, YELLOW, standard_output
 
 
 @dataclass

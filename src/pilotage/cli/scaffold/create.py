@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from pilotage.cli.errors import CommandError
 from pilotage.cli.scaffold.changes import ProjectChanges
 from pilotage.cli.scaffold.imports import import_block, with_import
 from pilotage.cli.scaffold.kinds import Subject
@@ -28,6 +27,7 @@ from pilotage.cli.scaffold.source import (
 )
 from pilotage.cli.scaffold.texts import api, controller, webhook
 from pilotage.cli.scaffold.versions import copied
+from pilotage.kit.console.errors import CommandError
 
 
 class ByHand(CommandError):

@@ -6,11 +6,11 @@ import json
 import re
 from pathlib import Path
 
-from pilotage.cli.errors import CommandError
 from pilotage.cli.program.project import FILE, find_project, object_name
 from pilotage.cli.scaffold.changes import ProjectChanges
 from pilotage.cli.scaffold.names import check_group, check_package, check_project_name
 from pilotage.cli.scaffold.texts.project import NewProject
+from pilotage.kit.console.errors import CommandError
 from pilotage.version import installed_source, installed_version
 
 

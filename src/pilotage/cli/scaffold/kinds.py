@@ -6,9 +6,9 @@ import ast
 import re
 from dataclasses import dataclass
 
-from pilotage.cli.errors import CommandError
 from pilotage.cli.scaffold.layout import ClassField, Layout, ProjectKind
 from pilotage.cli.scaffold.names import Names, check_kind
+from pilotage.kit.console.errors import CommandError
 from pilotage.meta.kinds import GroupVersionKind
 
 _EXAMPLES = {"str": '"example"', "int": "1", "bool": "True", "float": "1.0"}

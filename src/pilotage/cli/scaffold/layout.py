@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from pilotage.cli.errors import CommandError
 from pilotage.cli.program.project import FILE, Project, find_project
 from pilotage.cli.program.target import SETUP
 from pilotage.cli.scaffold.source import CannotEdit, parsed
+from pilotage.kit.console.errors import CommandError
 from pilotage.meta.kinds import version_priority
 
 

@@ -8,7 +8,7 @@ import re
 import sys
 from dataclasses import dataclass
 
-from pilotage.cli.errors import CommandError
+from pilotage.kit.console.errors import CommandError
 from pilotage.meta.validation.names import dns_1035_label, dns_1123_label, dns_1123_subdomain
 
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z0-9]+")

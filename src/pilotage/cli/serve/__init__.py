@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from pilotage.cli.flags.fields import add_flags, options_of
-from pilotage.cli.help import add_command
 from pilotage.cli.serve.options import ServeOptions
+from pilotage.kit.console.flags.fields import add_flags, options_of
+from pilotage.kit.console.help import add_command
 
 
 def register(subparsers: Any) -> None:
@@ -30,8 +30,8 @@ def run(options: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM and return the exit code."""
     import asyncio
 
-    from pilotage.cli.exhaustion import guarded
     from pilotage.cli.serve.server import serve
+    from pilotage.kit.console.exhaustion import guarded
 
     asyncio.run(guarded(serve(options_of(ServeOptions, options))))
     return 0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ssl
 
-from pilotage.cli.errors import CommandError
 from pilotage.cli.serve.options import ServeOptions
 from pilotage.errors import InvalidDefinition
+from pilotage.kit.console.errors import CommandError
 from pilotage.server.access.authentication import ADMIN, Authenticator, read_token_file
 from pilotage.server.context import RegistryContext
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from pilotage.cli.errors import CommandError
-from pilotage.cli.files import reported
 from pilotage.cli.serve.options import ServeOptions
 from pilotage.errors import DecodeError, InvalidDefinition
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.files import reported
 from pilotage.server.audit.log import AuditLog, AuditLogOptions
 from pilotage.server.audit.policy import AuditPolicy, everything
 from pilotage.server.http.auditing import Auditor

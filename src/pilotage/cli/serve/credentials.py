@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pilotage.cli.errors import CommandError
-from pilotage.cli.files import reported
 from pilotage.http import certificates
 from pilotage.http.certificates import Certificate
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.files import reported
 from pilotage.meta.redaction import reason_of
 
 _FORMAT = "pilotage-serve-credentials-v1"

@@ -6,8 +6,8 @@ import base64
 import os
 from pathlib import Path
 
-from pilotage.cli.errors import CommandError
-from pilotage.cli.files import reported
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.files import reported
 from pilotage.meta.text import yamltext
 
 _MARK = b"# Written by `pilotage serve`"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pilotage.cli.flags import places
-from pilotage.cli.flags.fields import flag, shared
-from pilotage.cli.flags.types import address, controllers, count, names, size
+from pilotage.kit.console.flags import places
+from pilotage.kit.console.flags.fields import flag, shared
+from pilotage.kit.console.flags.types import address, controllers, count, names, size
 
 
 def _file(about: str) -> Any:

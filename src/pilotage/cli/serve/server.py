@@ -7,18 +7,18 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import fields
 
-from pilotage.cli.errors import CommandError
 from pilotage.cli.serve.access import authenticator, client_authorities, trust_clients
 from pilotage.cli.serve.audit import audited, check_audit
 from pilotage.cli.serve.certificate import ServingCertificate
 from pilotage.cli.serve.credentials import ServerCredentials, default_path, load_or_create
 from pilotage.cli.serve.kubeconfig import check_kubeconfig, kubeconfig_text, write_kubeconfig
 from pilotage.cli.serve.options import ServeOptions
-from pilotage.cli.signals.stop import Stop
-from pilotage.cli.terminal import BOLD, DIM, GREEN, standard_error, standard_output
 from pilotage.cluster import Cluster
 from pilotage.errors import InvalidDefinition
 from pilotage.http import certificates, server
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.signals.stop import Stop
+from pilotage.kit.console.terminal import BOLD, DIM, GREEN, standard_error, standard_output
 from pilotage.net.sockets import address_text
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.storage import open_served_storage, url_without_password

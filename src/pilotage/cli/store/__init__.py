@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pilotage.cli.flags import add_switch, add_value, places
-from pilotage.cli.help import add_command
+from pilotage.kit.console.flags import add_switch, add_value, places
+from pilotage.kit.console.help import add_command
 
 
 def register(subparsers: Any) -> None:

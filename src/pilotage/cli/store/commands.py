@@ -7,17 +7,17 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from pilotage.cli.errors import CommandError
-from pilotage.cli.files import reported
-from pilotage.cli.kit.tenancy import check_exists, has_tenant
-from pilotage.cli.manifestfiles import read_manifests
 from pilotage.cli.store.check import problems
 from pilotage.cli.store.objects import apply_objects, export_objects, exported
 from pilotage.cli.store.readable import export_readable, in_memory
 from pilotage.cli.store.validation import validated
-from pilotage.cli.terminal import GREEN, standard_error, standard_output
 from pilotage.cluster.cluster import Cluster
 from pilotage.errors import StorageBroken, StorageError
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.files import reported
+from pilotage.kit.console.manifestfiles import read_manifests
+from pilotage.kit.console.terminal import GREEN, standard_error, standard_output
+from pilotage.kit.tenancy import check_exists, has_tenant
 from pilotage.meta.documents import Document
 from pilotage.meta.text import yamltext
 from pilotage.meta.text.counts import counted

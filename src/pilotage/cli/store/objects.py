@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from pilotage.cli.applying import ObjectApplier
-from pilotage.cli.errors import CommandError
-from pilotage.cli.manifestfiles import Manifest
 from pilotage.cli.store.check import read_entry
 from pilotage.client.client import Client
 from pilotage.errors import PilotageError
+from pilotage.kit.console.errors import CommandError
+from pilotage.kit.console.manifestfiles import Manifest
 from pilotage.meta import paths
 from pilotage.meta.documents import Document, set_or_drop
 from pilotage.meta.mapping.mapper import RESTMapping

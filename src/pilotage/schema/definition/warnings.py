@@ -29,7 +29,7 @@ def _formats(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _unknown(schema: Any) -> Iterator[str]:
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, dict):
         return
     form, kind = schema.get("format"), schema.get("type") or ""
     if form and not (checker(form) if kind in ("", "string") else form in _NUMERIC.get(kind, ())):

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -30,13 +30,39 @@ def crd(*types: type[Resource]) -> dict[str, Any]:
 
     Raises InvalidDefinition with the place in Python, the reason and what to do.
     """
-    infos = [getattr(cls, "__resource__", None) for cls in types]  # a program may replace them
-    document: dict[str, Any] = msgspec.json.decode(_encoded(types, msgspec.json.encode(infos, enc_hook=repr)))
+    infos = _infos(types)
+    _check(types, infos)
+    document: dict[str, Any] = msgspec.json.decode(_draft(types, infos).encoded)
     return document
 
 
+def crds(types: Iterable[type[Resource]]) -> list[dict[str, Any]]:
+    """One CustomResourceDefinition for each kind among `types`, in the order in which the kinds first appear."""
+    return [crd(*classes) for classes in _kinds(types)]
+
+
+def unchecked_crds(types: Iterable[type[Resource]]) -> list[dict[str, Any]]:
+    """The same, not validated as an API server does: to compare with what is stored, which a server has validated."""
+    return [msgspec.json.decode(_draft(classes, _infos(classes)).encoded) for classes in _kinds(types)]
+
+
+def check_crds(types: Iterable[type[Resource]]) -> None:
+    """Raise InvalidDefinition for classes that no API server would accept."""
+    for classes in _kinds(types):
+        _check(classes, _infos(classes))
+
+
+class _Draft(NamedTuple):
+    """A definition that is not validated yet."""
+
+    encoded: bytes
+    classes: list[type[Resource]]
+    """Those of its versions, in their order."""
+    trees: list[ObjectOf]
+
+
 @lru_cache(maxsize=64)  # each test of a suite installs the same classes, and a large one takes a tenth of a second
-def _encoded(types: tuple[type[Resource], ...], _: bytes) -> bytes:
+def _draft(types: tuple[type[Resource], ...], _: bytes) -> _Draft:
     classes = _classes(types)
     infos = [cls.__resource__ for cls in classes]
     _check_versions(classes)
@@ -45,18 +71,26 @@ def _encoded(types: tuple[type[Resource], ...], _: bytes) -> bytes:
             raise invalid(place_of(cls), what, remedy)
     trees = [with_rules(describe(cls), info) for cls, info in zip(classes, infos, strict=True)]
     versions = [version_of(cls, tree) for cls, tree in zip(classes, trees, strict=True)]
-    document = _document(classes, versions)
-    _check_document(document, classes, trees)
-    return msgspec.json.encode(document)
+    return _Draft(msgspec.json.encode(_document(classes, versions)), classes, trees)
 
 
-def crds(types: Iterable[type[Resource]]) -> list[dict[str, Any]]:
-    """One CustomResourceDefinition for each kind among `types`, in the order in which the kinds first appear."""
+@lru_cache(maxsize=64)
+def _check(types: tuple[type[Resource], ...], infos: bytes) -> None:
+    draft = _draft(types, infos)
+    _check_document(msgspec.json.decode(draft.encoded), draft.classes, draft.trees)
+
+
+def _infos(types: Sequence[type[Resource]]) -> bytes:
+    """What classes are registered as, which a program may replace."""
+    return msgspec.json.encode([getattr(cls, "__resource__", None) for cls in types], enc_hook=repr)
+
+
+def _kinds(types: Iterable[type[Resource]]) -> list[tuple[type[Resource], ...]]:
+    """The classes of each kind."""
     kinds: dict[GroupKind, list[type[Resource]]] = {}
     for cls in types:
         kinds.setdefault(_info(cls).gvk.group_kind, []).append(cls)
-    wanted = [classes for classes in kinds.values() if not all(_info(cls).skip for cls in classes)]
-    return [crd(*classes) for classes in wanted]
+    return [tuple(classes) for classes in kinds.values() if not all(_info(cls).skip for cls in classes)]
 
 
 def _info(cls: type[Resource]) -> ResourceDefinition:

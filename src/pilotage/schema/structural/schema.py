@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -23,7 +23,7 @@ from pilotage.schema.structural.shape import Shape, compile_shape
 from pilotage.schema.structural.validate import Table, Validator, check_value
 from pilotage.schema.structural.values import NO_FIELD
 from pilotage.schema.structural.walk import compile_walk
-from pilotage.schema.subschemas import has_rules
+from pilotage.schema.subschemas import content_digest, has_rules
 
 if TYPE_CHECKING:
     from pilotage.schema.cel.rules import Rules
@@ -46,6 +46,27 @@ _UNCHECKED = Cause(
     "correct the existing errors to complete validation",
     NO_FIELD,
 )
+
+
+class _Content:
+    """A schema as the key of what is made of it: it equals every schema with the same content."""
+
+    __slots__ = ("digest", "schema")
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self.schema = schema
+        self.digest = content_digest(schema)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Content) and other.digest == self.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+@lru_cache(maxsize=32)
+def _shared(content: _Content) -> StructuralSchema:
+    return StructuralSchema.compile(content.schema)
 
 
 class StructuralSchema:
@@ -80,6 +101,12 @@ class StructuralSchema:
         and CEL is not installed.
         """
         return cls(Tree(resolve).node(schema, root=embedded))
+
+    @classmethod
+    def shared(cls, schema: Mapping[str, Any]) -> StructuralSchema:
+        """The same as `compile` for a schema of a definition. Schemas with the same content share what is compiled, for
+        all servers of the process, if it was used recently."""
+        return _shared(_Content(schema))
 
     # Made for the first document: many schemas are only compiled to see whether they are valid.
 

@@ -58,7 +58,7 @@ def _resource(definition: Document, version: Document, strategy: type[CustomReso
                 for path in version.get("selectableFields", ())
             },
         ),
-        compile_schema=lambda: StructuralSchema.compile(schema),
+        compile_schema=lambda: StructuralSchema.shared(schema),
         openapi=schema,
         custom=True,
         served=bool(version.get("served")),

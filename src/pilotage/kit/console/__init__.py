@@ -1,0 +1,1 @@
+"""What every command line needs: errors, help, parsing, pipes, flags, signals, files. It knows no resources."""
