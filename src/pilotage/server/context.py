@@ -34,6 +34,7 @@ from pilotage.server.admission import Admission, Limited, ResourceAdmission
 from pilotage.server.catalogue.catalogue import Catalogue, CustomStrategies
 from pilotage.server.cleartext import CleartextCheck
 from pilotage.server.conversion import Converter
+from pilotage.server.groupnames import DefinitionNameIndex
 from pilotage.server.matching.configurations import AdmissionConfigurations, CurrentObjects
 from pilotage.server.namespacecontents import NamespaceContents
 from pilotage.server.plugins.catalogue import chain as plugin_chain
@@ -97,6 +98,8 @@ class RegistryContext:
     """Whether there are quotas."""
     service_cidrs: CurrentObjects[Sequence[ReadyRange] | None] = field(init=False, repr=False, compare=False)
     """The ranges of the addresses of Services."""
+    names: DefinitionNameIndex = field(init=False, default_factory=DefinitionNameIndex, repr=False, compare=False)
+    """The names that definitions have."""
     cleartext: CleartextCheck = field(init=False, repr=False, compare=False)
     """Rejects unencrypted Secrets in a storage that has encrypted ones."""
     webhooks: WebhookCaller = field(init=False, repr=False, compare=False)
