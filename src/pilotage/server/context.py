@@ -33,7 +33,7 @@ from pilotage.server.access.serviceaccounts import ServiceAccountTokens
 from pilotage.server.admission import Admission, Limited, ResourceAdmission
 from pilotage.server.catalogue.catalogue import Catalogue, CustomStrategies
 from pilotage.server.cleartext import CleartextCheck
-from pilotage.server.conversion import Converter
+from pilotage.server.conversion import Conversions, Converter
 from pilotage.server.groupnames import DefinitionNameIndex
 from pilotage.server.matching.configurations import AdmissionConfigurations, CurrentObjects
 from pilotage.server.namespacecontents import NamespaceContents
@@ -157,8 +157,15 @@ class RegistryContext:
         """
         if not info.custom:
             return records.turned(document, info)
-        found = await self.converter.run(lambda: records.unpruned(copied(document), info))
+        if info.conversion is None:
+            found = records.unpruned(copied(document), info)
+        else:
+            (found,) = await self.converter.convert([document], info)
         return found | {"apiVersion": info.gvk.api_version}
+
+    def conversions(self, info: ResourceInfo) -> Conversions:
+        """The conversions of one request about a resource."""
+        return Conversions(self.converter, info)
 
     def now(self) -> str:
         """The time as objects have it."""
