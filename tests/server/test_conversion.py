@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from pilotage.errors import ApiError
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
+from pilotage.rest.request import APIRequest, PatchType, Verb, WriteOptions
 from pilotage.server import conversion
 from pilotage.storage.interface import Entry
 from tests.server.registries import DEFINITIONS, Api, opened
@@ -31,7 +33,7 @@ def _definition() -> Document:
 
 
 def _widget(name: str, version: str = "v1", **more: Any) -> Document:
-    metadata = {"name": name, "labels": more.pop("labels", {})}
+    metadata = {"name": name} | ({"labels": more.pop("labels")} if "labels" in more else {})
     return {"apiVersion": f"{GROUP}/{version}", "kind": "Widget", "metadata": metadata} | more
 
 
@@ -167,3 +169,53 @@ def test_a_review_has_a_bounded_number_of_objects_and_bytes() -> None:
     assert batches(half, half, half) == [[0, 1], [2]]
     assert batches(1, 3 * half, 1) == [[0], [1], [2]]
     assert batches() == []
+
+
+async def _calls(api: Api, webhook: _Webhook, request: Any) -> int:
+    webhook.batches.clear()
+    await request
+    return len(webhook.batches)
+
+
+async def test_a_write_at_another_version_calls_the_webhook_to_read_to_write_and_to_answer() -> None:
+    """An object that is stored at v1 is converted once to v2, once to v1 together with the object before, and once for
+    the answer, whatever managers it has."""
+    async with _served() as (api, webhook):
+        created = _widget("a", "v2", spec={"length": 4})
+        assert await _calls(api, webhook, api.create(V2, created, "default")) == 2  # nothing is read
+        await api.create(V1, _widget("b", spec={"size": 4}), "default")
+        found = await api.get(V2, "b", "default")
+        found["spec"]["length"] = 5
+        assert await _calls(api, webhook, api.update(V2, found, "default")) == 3
+        assert await _calls(api, webhook, api.patch(V2, "b", {"spec": {"length": 6}}, "default")) == 3
+        status = api.patch(V2, "b", {"status": {"phase": "p"}}, "default", subresource="status")
+        assert await _calls(api, webhook, status) == 3
+        scale = api.patch(V2, "b", {"spec": {"replicas": 7}}, "default", subresource="scale")
+        assert await _calls(api, webhook, scale) == 3
+        assert (await api.get(V1, "b", "default"))["spec"] == {"size": 7}
+        managers = {each["apiVersion"] for each in found["metadata"]["managedFields"]}
+        assert managers == {f"{GROUP}/v1"}
+        assert await _calls(api, webhook, api.patch(V1, "b", {"spec": {"size": 8}}, "default")) <= 1  # its managers
+        assert await _calls(api, webhook, api.delete(V2, "b", "default")) == 1
+
+
+async def _apply(api: Api, gvr: GroupVersionResource, document: Document) -> None:
+    name, body = document["metadata"]["name"], json.dumps(document).encode()
+    write = WriteOptions(field_manager="me", force=True)
+    content_type = PatchType.APPLY.value
+    await api.registry.call(
+        APIRequest(Verb.PATCH, gvr, "default", name=name, body=body, content_type=content_type, write=write)
+    )
+
+
+async def test_an_apply_at_another_version_calls_the_webhook_to_read_to_write_and_to_answer() -> None:
+    async with _served() as (api, webhook):
+        first = _widget("a", "v1", spec={"size": 4, "color": "red"})
+        assert await _calls(api, webhook, _apply(api, V1, first)) == 0
+        for length in (5, 6):
+            again = _widget("a", "v2", spec={"length": length, "color": "red"})
+            assert await _calls(api, webhook, _apply(api, V2, again)) == 3
+        await api.patch(V1, "a", {"spec": {"color": "blue"}}, "default")
+        other = _widget("a", "v2", spec={"length": 7})
+        # It no longer applies the color: whether another manager owns it is decided at the version of that manager.
+        assert await _calls(api, webhook, _apply(api, V2, other)) == 4

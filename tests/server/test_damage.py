@@ -252,6 +252,19 @@ def _without_names() -> Document:
     return stored | {"spec": spec, "status": {"conditions": [{"type": "Established", "status": "True"}]}}
 
 
+async def test_a_definition_without_a_plural_that_is_not_established_does_not_keep_others_from_being_served() -> None:
+    server = Server()
+    document = definition("gadgets")
+    del document["spec"]["names"]["plural"]
+    key = "/default/apiextensions.k8s.io/customresourcedefinitions/"
+    name = document["metadata"]["name"]
+    stored = head("apiextensions.k8s.io/v1", "CustomResourceDefinition", name)
+    await server.put(key + name, stored | {"spec": document["spec"], "status": {"conditions": []}})
+    async with server.registry:
+        await Api(server.registry).create(DEFINITIONS, definition())
+        assert WIDGETS in [info.gvr for info in await server.registry.context.catalogue.all()]
+
+
 async def test_a_definition_without_names_does_not_keep_the_server_from_starting() -> None:
     server = Server()
     name = definition()["metadata"]["name"]

@@ -34,7 +34,8 @@ from pilotage.server.admission import Admission, Limited, ResourceAdmission
 from pilotage.server.catalogue.catalogue import Catalogue, CustomStrategies
 from pilotage.server.cleartext import CleartextCheck
 from pilotage.server.controllers import ALL as ALL_CONTROLLERS
-from pilotage.server.conversion import Converter
+from pilotage.server.conversion import Conversions, Converter
+from pilotage.server.groupnames import DefinitionNameIndex
 from pilotage.server.matching.configurations import AdmissionConfigurations, CurrentObjects
 from pilotage.server.namespacecontents import NamespaceContents
 from pilotage.server.plugins.catalogue import chain as plugin_chain
@@ -98,6 +99,8 @@ class RegistryContext:
     """Whether there are quotas."""
     service_cidrs: CurrentObjects[Sequence[ReadyRange] | None] = field(init=False, repr=False, compare=False)
     """The ranges of the addresses of Services."""
+    names: DefinitionNameIndex = field(init=False, default_factory=DefinitionNameIndex, repr=False, compare=False)
+    """The names that definitions have."""
     cleartext: CleartextCheck = field(init=False, repr=False, compare=False)
     """Rejects unencrypted Secrets in a storage that has encrypted ones."""
     webhooks: WebhookCaller = field(init=False, repr=False, compare=False)
@@ -155,8 +158,15 @@ class RegistryContext:
         """
         if not info.custom:
             return records.turned(document, info)
-        found = await self.converter.run(lambda: records.unpruned(copied(document), info))
+        if info.conversion is None:
+            found = records.unpruned(copied(document), info)
+        else:
+            (found,) = await self.converter.convert([document], info)
         return found | {"apiVersion": info.gvk.api_version}
+
+    def conversions(self, info: ResourceInfo) -> Conversions:
+        """The conversions of one request about a resource."""
+        return Conversions(self.converter, info)
 
     def now(self) -> str:
         """The time as objects have it."""

@@ -1,22 +1,24 @@
 """Conversion webhooks: objects of a custom resource from one version to another.
 
-Most code that converts is not asynchronous, and works on plain documents. It requests a conversion by raising
-`records.ConversionNeeded`; `Converter.run` calls the webhook and repeats the code with the answer.
+Code that computes is not asynchronous, and works on plain documents. It runs in steps: each yields the conversions that
+the next one needs, and `Conversions.run` calls the webhook for them, once for each version.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar, cast
+
+import msgspec
 
 from pilotage.errors import Cause, InternalError, Status
-from pilotage.meta.causes import internal_error
 from pilotage.meta.documents import Document
+from pilotage.meta.fields.applying import Needs, Steps, at_once
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.text.gotext import go_type
 from pilotage.meta.validation.objectmeta import annotations_causes, labels_causes
 from pilotage.server import records
-from pilotage.server.records import ConversionNeeded
+from pilotage.server.offload import offload
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.webhooks.caller import MAX_ANSWER, CallError, WebhookCaller
 from pilotage.server.webhooks.endpoints import DefinitionConversion
@@ -29,9 +31,11 @@ BATCH = 500
 """The maximum number of objects of a list in one review."""
 BATCH_BYTES = MAX_ANSWER // 4
 """The maximum bytes of stored objects in one review, unless one object is larger; the answer may be larger."""
-_MOST_CONVERSIONS = 1000
-"""The maximum number of conversions of one request: far more than an apply to an object with managers of many versions
-needs."""
+_UNCONVERTED = frozenset(
+    ("creationTimestamp", "generation", "managedFields", "name", "namespace", "resourceVersion", "selfLink", "uid")
+)
+"""Metadata that identifies the object or that the server sets: a conversion leaves it as it is."""
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
 R = TypeVar("R")
 
 
@@ -45,27 +49,6 @@ class Converter:
     def __init__(self, caller: WebhookCaller, uid: Callable[[], str]) -> None:
         self._caller = caller
         self._uid = uid
-
-    async def run(self, function: Callable[[], R]) -> R:
-        """Call a function that converts. It is called again after each webhook that it needs, so it must have no side
-        effects."""
-
-        async def call() -> R:
-            return function()
-
-        return await self.run_async(call)
-
-    async def run_async(self, function: Callable[[], Awaitable[R]]) -> R:
-        """The same for a function that waits."""
-        known: records.Conversions = {}
-        for _ in range(_MOST_CONVERSIONS):
-            with records.converting(known):
-                try:
-                    return await function()
-                except ConversionNeeded as needed:
-                    wanted = needed
-            known[wanted.key] = (await self.convert([wanted.document], wanted.info))[0]
-        raise internal_error(f"a request needs more than {_MOST_CONVERSIONS} conversions")
 
     async def view(self, entry: Entry, info: ResourceInfo, revision: int = 0) -> bytes:
         """As `records.view`."""
@@ -119,6 +102,84 @@ class Converter:
             raise _Problem(f"returned {len(objects)} objects, expected {len(documents)}")
         pairs = enumerate(zip(documents, objects, strict=True))
         return [_checked(original, found, kind, index) for index, (original, found) in pairs]
+
+
+class Conversions:
+    """The conversions of one request about one resource: the same content is converted to a version once.
+
+    Contents are the same if they differ only in metadata that a webhook must not change.
+    """
+
+    def __init__(self, converter: Converter, info: ResourceInfo) -> None:
+        self._converter = converter
+        self._info = info
+        self._known: dict[tuple[str, bytes], Document] = {}
+
+    async def run(self, size: int, steps: Steps[R]) -> R:
+        """The result of steps, each of which is computed as `offload` does it for this size."""
+        if self._info.conversion is None:
+            return await offload(size, at_once, steps)
+        while True:
+            needs, result = await offload(size, _next, steps)
+            if needs is None:
+                return cast("R", result)
+            await self.fetch(needs)
+
+    async def fetch(self, needs: Needs) -> None:
+        """Make conversions, with one call for each version."""
+        missing: dict[str, dict[bytes, Document]] = {}
+        for document, version in needs:
+            key = _content(document)
+            if (version, key) not in self._known and not _is_empty(document):
+                missing.setdefault(version, {})[key] = document
+        for version, documents in missing.items():
+            found = await self._converter.convert(list(documents.values()), self._info.versions[version])
+            self._known.update(zip(((version, key) for key in documents), found, strict=True))
+
+    def found(self, document: Document, info: ResourceInfo) -> Document:
+        """A private document: one that was fetched, with the metadata of the given one."""
+        if _is_empty(document):
+            return document  # an empty object is one at each version
+        result = records.private(self._known[info.gvk.api_version, _content(document)])
+        return result | {"metadata": _restored(document.get("metadata") or {}, result["metadata"])}
+
+    async def converted(self, document: Document, info: ResourceInfo) -> Document:
+        await self.fetch([(document, info.gvk.api_version)])
+        return self.found(document, info)
+
+    async def storable(self, document: Document) -> Document:
+        """As `records.storable`."""
+        info = self._info
+        if not info.converts:
+            return records.storable(document, info)
+        return records.fitted(await self.converted(document, info.stored), info.stored)
+
+    async def reread(self, value: bytes, revision: int) -> bytes:
+        """As `records.reread`."""
+        info = self._info
+        if not info.converts:
+            return records.reread(value, info, revision)
+        document = await self.converted(records.at_origin(value, info), info)
+        value = records.encode(records.prune(document, info))
+        return records.stamp(value, revision) if revision else value
+
+
+def _next(steps: Steps[R]) -> tuple[Needs | None, R | None]:
+    """The conversions that the next step needs; or none, and the result."""
+    try:
+        return next(steps), None
+    except StopIteration as done:
+        return None, done.value
+
+
+def _is_empty(document: Document) -> bool:
+    return document.keys() == {"apiVersion", "kind"}
+
+
+def _content(document: Document) -> bytes:
+    metadata = document.get("metadata") or {}
+    kept = {key: value for key, value in metadata.items() if key not in _UNCONVERTED}
+    return _encode_sorted(document | {"metadata": kept})
 
 
 def _objects(answer: Document, version: str, uid: str) -> list[Any]:

@@ -6,9 +6,8 @@ The resource version is the storage's revision and is put in when the bytes are 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, overload
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar, overload
 
 import msgspec
 
@@ -34,21 +33,6 @@ _shared: dict[int, tuple[FieldSet, msgspec.Raw]] = {}
 """Field sets that many new objects have, with their bytes, by their `id`: as long as they are here, it is unique."""
 
 
-Conversions: TypeAlias = dict[tuple[str, bytes], Document]
-"""Documents by the version that they were converted to and their bytes before."""
-_known: ContextVar[Conversions] = ContextVar("conversions")
-
-
-class ConversionNeeded(Exception):
-    """A conversion that needs the webhook of a definition."""
-
-    def __init__(self, key: tuple[str, bytes], document: Document, info: ResourceInfo) -> None:
-        super().__init__(f"a conversion to {info.gvk.api_version} by a webhook is missing")
-        self.key = key
-        self.document = document
-        self.info = info
-
-
 class DroppedVersion(ApiError):
     """A custom resource is stored in a version that its definition no longer has."""
 
@@ -67,16 +51,6 @@ class UnreadableObject(ApiError):
             f'{subject} "{name}" cannot be read from the storage: {problem}. Delete it, or restore it from a backup'
         )
         super().__init__(status=Status(500, UNREADABLE, message))
-
-
-@contextmanager
-def converting(known: Conversions) -> Iterator[None]:
-    """Inside the block, documents are converted with the known conversions; a missing one raises ConversionNeeded."""
-    token = _known.set(known)
-    try:
-        yield
-    finally:
-        _known.reset(token)
 
 
 class _OnlyMetadata(msgspec.Struct):
@@ -298,14 +272,18 @@ def storable(document: Document, info: ResourceInfo) -> Document:
         document |= {"apiVersion": stored.gvk.api_version, "kind": stored.gvk.kind}
         stored.codec.encode(document)
         return document
+    return fitted(turned(document, stored), stored)
+
+
+def fitted(document: Document, stored: ResourceInfo) -> Document:
+    """A document that was converted to the stored version, with its defaults, in place."""
     from pilotage.schema.structural import DefaultsTooLargeError
 
-    result = turned(document, stored)
     try:
-        _fit(result, stored)
+        _fit(document, stored)
     except DefaultsTooLargeError as error:
         raise RequestTooLarge(f"Request entity too large: {error}") from None
-    return result
+    return document
 
 
 def _fit(document: Document, info: ResourceInfo) -> None:
@@ -328,18 +306,8 @@ def _turned(document: Document, info: ResourceInfo) -> Document:
 def unpruned(document: Document, info: ResourceInfo) -> Document:
     """A document of another version, converted to this version, with unknown fields. The given document may be
     changed."""
-    return info.strategy.convert(document) if info.conversion is None else _by_webhook(document, info)
-
-
-def _by_webhook(document: Document, info: ResourceInfo) -> Document:
-    """A document that the webhook of its definition has converted. Raises ConversionNeeded."""
-    if document.keys() == {"apiVersion", "kind"}:
-        return document  # an empty object is one at each version
-    key = info.gvk.api_version, _encode(document)
-    found = _known.get({}).get(key)
-    if found is None:
-        raise ConversionNeeded(key, document, info)
-    return decode(_encode(found))
+    assert info.conversion is None, "a webhook converts: `conversion.Conversions`"
+    return info.strategy.convert(document)
 
 
 def prune(document: Document, info: ResourceInfo) -> Document:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from operator import attrgetter
 
-from pilotage.meta.bounds.recent import Recent
 from pilotage.server.records import UnreadableObject
 from pilotage.server.soundness import head_problem, is_object, problem
 from pilotage.storage.bases import StorageWrapper
@@ -17,8 +16,8 @@ _log = logger("pilotage.server")
 _checked = attrgetter("checked")
 _HEAD, _WHOLE = 1, 2
 """How much of an entry was checked: `Entry.checked`."""
-_OWN_VALUES = 256
-"""The number of values that were committed here and not read since then: they need no check."""
+_SOUND_VALUES = 1 << 16
+"""The number of values, committed or checked here, that need no check when a storage makes a new entry of one."""
 _MOST_WARNINGS = 10
 """The damaged objects that are named in the answer to a list."""
 _GROUP_PARTS = 3
@@ -33,7 +32,8 @@ class ScreenedStorage(StorageWrapper):
         """`problem_of` returns what is wrong with an object as a whole, or an empty text."""
         super().__init__(inner)
         self._problem_of = problem_of
-        self._own: Recent[tuple[str, bytes], None] = Recent(_OWN_VALUES)
+        # Hashes, each in the one place that it can have: no memory is used before they are written.
+        self._known_sound = memoryview(bytearray(8 * _SOUND_VALUES)).cast("q")
         self._damaged: dict[str, tuple[int, str]] = {}
 
     async def get(self, key: str) -> Entry | None:
@@ -58,7 +58,7 @@ class ScreenedStorage(StorageWrapper):
         revision = await self._inner.commit(*operations)
         for operation in operations:
             if type(operation) is Put:
-                self._own[operation.key, operation.value] = None
+                self._trust(operation.key, operation.value)
         return revision
 
     async def warnings(self, prefix: str) -> Sequence[str]:
@@ -96,9 +96,17 @@ class ScreenedStorage(StorageWrapper):
     def _is_sound(self, entry: Entry, depth: int) -> bool:
         return entry.checked >= depth or not self._problem(entry, depth)
 
+    def _trust(self, key: str, value: bytes) -> None:
+        known = hash((key, value))
+        self._known_sound[known % _SOUND_VALUES] = known
+
+    def _is_trusted(self, key: str, value: bytes) -> bool:
+        known = hash((key, value))
+        return self._known_sound[known % _SOUND_VALUES] == known
+
     def _problem(self, entry: Entry, depth: int) -> str:
         """What is wrong with an entry, which is logged when it is found."""
-        if self._own.pop((entry.key, entry.value), self) is None or not is_object(entry.key):
+        if self._is_trusted(entry.key, entry.value) or not is_object(entry.key):
             entry.checked = _WHOLE
             return ""
         known = self._damaged.get(entry.key)
@@ -110,6 +118,8 @@ class ScreenedStorage(StorageWrapper):
             _log.error("Stored object cannot be read", key=entry.key, revision=entry.revision, error=found)
         else:
             entry.checked = depth
+            if depth == _WHOLE:
+                self._trust(entry.key, entry.value)
         return found
 
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from pilotage.cli.serve.options import ServeOptions
-from pilotage.cli.serve.server import flags_of
 from pilotage.meta.models import ObjectMeta
 from pilotage.types.core.v1 import ConfigMap, ServiceAccount
 
@@ -116,13 +114,6 @@ def test_an_address_that_cannot_be_read_is_wrong_usage(bind: str, capsys: pytest
         main(["serve", "--bind", bind])
     assert raised.value.code == 2
     assert f"argument --bind: {bind!r} is not HOST:PORT" in capsys.readouterr().err
-
-
-def test_the_flags_that_the_server_shows_have_no_secrets() -> None:
-    url = "etcd://root:password@127.0.0.1:2379"
-    shown = flags_of(ServeOptions(storage=url, bind=("::1", 6443), encryption_keys="exec:password"))
-    assert (shown["bind"], shown["anonymous-auth"]) == ("[::1]:6443", "false")
-    assert "password" not in "".join(shown.values())
 
 
 def test_an_unknown_controller_is_refused_with_the_known_ones(tmp_path: Path) -> None:

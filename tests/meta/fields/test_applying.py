@@ -21,7 +21,7 @@ VERSIONS = Versions(lambda version: TYPE, lambda document, version: document)
 
 def applied(live: Any, config: Any, managers: Managers, name: str = "me", *, force: bool = False) -> ApplyResult:
     writer = FieldWriter(FieldManager.of(name, APPLY, "v1"), "v1", "now")
-    return applying.apply(live, copied(config), managers, writer, VERSIONS, force=force)
+    return applying.at_once(applying.apply(live, copied(config), managers, writer, VERSIONS, force=force))
 
 
 def written(live: Any, new: Any, managers: Managers, name: str = "you") -> dict[FieldManager, Owned]:
@@ -145,6 +145,6 @@ def test_a_set_of_another_version_is_compared_at_that_version() -> None:
     writer = FieldWriter(ME, "v1", "now")
     live, config = {"apiVersion": "v1", "size": 1}, {"apiVersion": "v1", "size": 2}
     with pytest.raises(ConflictsError, match=r'conflict with "other" using v2: \.nested\.b$'):
-        applying.apply(live, config, managers, writer, versions, force=False)
-    forced = applying.apply(live, config, managers, writer, versions, force=True)
+        applying.at_once(applying.apply(live, config, managers, writer, versions, force=False))
+    forced = applying.at_once(applying.apply(live, config, managers, writer, versions, force=True))
     assert {manager.name for manager in forced.managers} == {"me"}

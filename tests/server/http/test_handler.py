@@ -89,12 +89,10 @@ PRIVATE = (
     "/",
     "/api",
     "/apis",
-    "/flagz",
     "/livez/ping",
     "/metrics",
     "/openapi/v2",
     "/openapi/v3",
-    "/statusz",
     "/version",
 )
 

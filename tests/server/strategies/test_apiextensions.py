@@ -6,6 +6,7 @@ import pytest
 
 from pilotage.codec.defaults.cluster import default_definition
 from pilotage.server.catalogue.custom import resources_of
+from pilotage.server.groupnames import GroupNames
 from pilotage.server.strategies import apiextensions
 from pilotage.server.strategies.builtin import STRATEGIES
 
@@ -24,7 +25,10 @@ def named(plural: str, **names: Any) -> dict[str, Any]:
 
 
 def accepted(document: dict[str, Any], *others: dict[str, Any]) -> dict[str, Any]:
-    apiextensions.accept_names(document, [document, *others], NOW)
+    group = GroupNames(0)
+    for each in (document, *others):
+        group.add(each, settled=True)
+    apiextensions.accept_names(document, group, NOW)
     status: dict[str, Any] = document["status"]
     return status
 
@@ -60,13 +64,6 @@ def test_names_that_are_taken_are_not_accepted(names: dict[str, Any], reason: st
     assert conditions(status) == {"NamesAccepted": ("False", reason), "Established": ("False", "NotAccepted")}
 
 
-def test_names_in_another_group_are_no_conflict() -> None:
-    rival = named("widgets", kind="Widget")
-    accepted(rival)
-    rival["spec"]["group"] = "other.example.com"
-    assert conditions(accepted(named("others", kind="Widget"), rival))["Established"][0] == "True"
-
-
 def test_what_was_accepted_stays_accepted() -> None:
     one = named("widgets", kind="Widget", shortNames=["wd"])
     accepted(one)
@@ -81,7 +78,7 @@ def test_what_was_accepted_stays_accepted() -> None:
 def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
     one = named("widgets")
     accepted(one)
-    apiextensions.accept_names(one, [], "2030-01-01T00:00:00Z")
+    apiextensions.accept_names(one, GroupNames(0), "2030-01-01T00:00:00Z")
     assert {each["lastTransitionTime"] for each in one["status"]["conditions"]} == {NOW}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import fields
 
 from pilotage.cli.serve.access import authenticator, client_authorities, trust_clients
 from pilotage.cli.serve.audit import audited, check_audit
@@ -72,7 +71,7 @@ async def serve_cluster(cluster: Cluster, options: ServeOptions) -> AsyncIterato
     async with AsyncExitStack() as exits:
         credentials = load_or_create(options.credentials or default_path(options.storage, options.tenant))
         users = authenticator(options, credentials.token, cluster.registry.context)
-        handler = HTTPHandler(cluster.registry, users, exits.enter_context(audited(options)), flags_of(options))
+        handler = HTTPHandler(cluster.registry, users, exits.enter_context(audited(options)))
         await cluster.registry.publish_root_ca(credentials.authority.certificate.decode())
         running = await _start_server(options, handler, credentials, exits)
         await cluster.registry.publish_authentication(client_authorities(options))
@@ -82,26 +81,12 @@ async def serve_cluster(cluster: Cluster, options: ServeOptions) -> AsyncIterato
         yield url
 
 
-def flags_of(options: ServeOptions) -> dict[str, str]:
-    """The flags and their values, without secrets: what `/flagz` has."""
-    values = {each.name.replace("_", "-"): getattr(options, each.name) for each in fields(options)}
-    values |= {"storage": url_without_password(options.storage), "bind": address_text(*options.bind)}
-    del values["encryption-keys"], values["address-flag"]  # a command may have a password; the other one is no flag
-    return {name: _flag_text(value) for name, value in values.items()}
-
-
 def _keep_freed_memory() -> None:
     """Let the allocator keep 16 MiB that a large list has left free.
 
     Else it returns them to the kernel, which clears each page again for the next list: half of the time of a list.
     """
     bytearray(8 * 1024 * 1024)  # glibc keeps twice the size of the largest block that was freed
-
-
-def _flag_text(value: object) -> str:
-    if isinstance(value, tuple):
-        return f"[{','.join(value)}]"
-    return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
 
 
 def _admission_plugins(options: ServeOptions) -> tuple[str, ...]:

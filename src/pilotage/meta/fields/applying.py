@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from pilotage.meta import causes
 from pilotage.meta.documents import Document, equal
@@ -17,6 +17,11 @@ from pilotage.meta.fields.tracking import NEVER_OWNED, FieldWriter, released
 
 Convert = Callable[[Document, str], Document | None]
 """A document at another version; None where that version does not exist any more."""
+T = TypeVar("T")
+Needs: TypeAlias = list[tuple[Document, str]]
+"""Documents, and the versions that they are needed at."""
+Steps: TypeAlias = Generator[Needs, None, T]
+"""A computation that yields the conversions that it needs next: they may be made elsewhere before it goes on."""
 TypeAt = Callable[[str], FieldType]
 """The type of the kind at a version that exists."""
 
@@ -52,6 +57,15 @@ class Versions:
             return self.convert(document, version)
         except UnconvertibleError as error:
             raise error.within(failed) from None
+
+    def needs(self, documents: Iterable[Document], managers: Managers) -> Needs:
+        """The conversions of documents to the versions at which managers own fields."""
+        versions = dict.fromkeys(owned.api_version for owned in managers.values())
+        return [need for version in versions for document in documents for need in self.needs_at(document, version)]
+
+    def needs_at(self, document: Document, version: str) -> Needs:
+        """The conversion of a document to one version; none if it has that version, or there is no such version."""
+        return [(document, version)] if self.exists(version) and document.get("apiVersion") != version else []
 
     def reconciled(self, managers: Managers, live: Document) -> dict[FieldManager, Owned]:
         """The managers, adapted to the current schemas. Raises UnconvertibleError."""
@@ -95,28 +109,40 @@ class ConflictsError(Exception):
         self.conflicts = conflicts
 
 
+def at_once(steps: Steps[T]) -> T:
+    """The result of steps whose conversions need no preparation."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+
+
 def apply(
     live: Document, config: Document, managers: Managers, writer: FieldWriter, versions: Versions, *, force: bool
-) -> ApplyResult:
+) -> Steps[ApplyResult]:
     """Apply `config` to the live document. Raises ConflictsError, unless `force` takes the fields over.
 
     Raises UnconvertibleError where a manager owns fields at a version to which the document cannot be converted.
     """
     version = writer.api_version
     field_type = versions.type_at(version)
+    document: Document = content.merged(field_type, live, config)
+    yield versions.needs((live, document), managers)
     managers = versions.reconciled(managers, live)
     fields = sets.without(content.fields_of(field_type, config), versions.ignored(version))
     last = managers.get(writer.manager)
     # The applier owns only what it applies now: pruning keeps what any manager owns, but not what this one left out.
     owners: dict[FieldManager, Owned] = {**managers, writer.manager: Owned(fields, version, last.time if last else "")}
-    document: Document = content.merged(field_type, live, config)
     # Pruned before conflicts are looked for: it removes only what no manager owns, so a removal is never a conflict,
     # and what is compared with the live document is what will be stored.
     if last is not None and last.fields:
         try:
-            document = _pruned(document, last, owners, versions, version)
+            document = yield from _pruned(document, last, owners, versions, version)
         except UnconvertibleError as error:
             raise error.within("failed to prune fields") from None
+        yield versions.needs((document,), managers)
     compared: dict[str, FieldChanges | None] = {}
 
     def changes_at(at: str) -> FieldChanges | None:
@@ -150,7 +176,7 @@ def _conflicts(
     return found
 
 
-def _pruned(merged: Document, last: Owned, owners: Managers, versions: Versions, version: str) -> Document:
+def _pruned(merged: Document, last: Owned, owners: Managers, versions: Versions, version: str) -> Steps[Document]:
     """The merged document without what the manager applied the last time and no manager owns now."""
     at_last = versions.converted(merged, last.api_version, "failed to convert merged object to last applied version")
     if at_last is None:
@@ -159,23 +185,27 @@ def _pruned(merged: Document, last: Owned, owners: Managers, versions: Versions,
     # With parents as members, everything below them is removed at first; what any manager owns there is put back.
     gone = content.with_named_fields(field_type, last.fields)
     pruned: Document = content.removed(field_type, at_last, gone) or {}
-    pruned = _with_owned(at_last, pruned, owners, versions, last.api_version)
+    pruned = yield from _with_owned(at_last, pruned, owners, versions, last.api_version)
     left = content.with_named_fields(field_type, content.fields_of(field_type, pruned))
     whole = content.with_named_fields(field_type, content.fields_of(field_type, at_last))
     # Of what is missing now, only what this manager had applied is removed: fields without an owner, such as defaults,
     # are missing because their parents were removed, and stay if a parent stays.
     result = content.removed(field_type, at_last, sets.intersection(sets.difference(whole, left), gone))
+    yield versions.needs_at(result or {}, version)
     converted = versions.convert(result or {}, version)
     return merged if converted is None else converted
 
 
-def _with_owned(merged: Document, pruned: Document, owners: Managers, versions: Versions, first: str) -> Document:
+def _with_owned(
+    merged: Document, pruned: Document, owners: Managers, versions: Versions, first: str
+) -> Steps[Document]:
     """The pruned document with what any manager owns, at each version that one of them has."""
     by_version: dict[str, list[Owned]] = {first: []}  # first: fields that conversion may need
     for owned in owners.values():
         by_version.setdefault(owned.api_version, []).append(owned)
     at = first
     for version, owneds in by_version.items():
+        yield versions.needs_at(merged, version) + versions.needs_at(pruned, version)
         whole, part = versions.convert(merged, version), versions.convert(pruned, version)
         if whole is None or part is None:
             continue
@@ -185,7 +215,10 @@ def _with_owned(merged: Document, pruned: Document, owners: Managers, versions: 
         kept = sets.union(kept, content.with_named_fields(field_type, union_of(owneds)))
         pruned = content.removed(field_type, whole, sets.difference(all_fields, kept)) or {}
         at = version
-    return pruned if at == first else versions.convert(pruned, first) or pruned
+    if at == first:
+        return pruned
+    yield versions.needs_at(pruned, first)
+    return versions.convert(pruned, first) or pruned
 
 
 def conflict_message(conflicts: list[FieldConflict]) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
+from functools import cached_property
+from typing import TypeVar
 
 from pilotage.errors import NoMatch
 from pilotage.meta.kinds import GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource, version_priority
 from pilotage.meta.values import Value
+
+K = TypeVar("K", bound=Hashable)
 
 
 class RESTMapping(Value, frozen=True):
@@ -122,25 +126,27 @@ class RESTMapper:
 
 
 class _Tables:
-    """The mappings under each of their names. Never changes."""
+    """The mappings under each of their names. Never changes. A program that looks up kinds needs no table of names."""
 
     def __init__(self, mappings: Iterable[RESTMapping]) -> None:
-        # Several resources may serve one kind (Scale, Eviction): the first one wins, as in discovery's order.
         self.mappings = tuple(mappings)
-        self.by_kind: dict[GroupVersionKind, RESTMapping] = {}
-        self._by_group_kind: dict[GroupKind, list[RESTMapping]] = {}
-        self._by_plural: dict[str, list[RESTMapping]] = {}
-        self._by_other_name: dict[str, list[RESTMapping]] = {}
-        for mapping in self.mappings:
-            self.by_kind.setdefault(mapping.gvk, mapping)
-            self._by_group_kind.setdefault(mapping.gvk.group_kind, []).append(mapping)
-            plural = mapping.resource.resource.lower()
-            self._by_plural.setdefault(plural, []).append(mapping)
-            for name in {mapping.singular.lower(), mapping.gvk.kind.lower(), *mapping.short_names} - {plural, ""}:
-                self._by_other_name.setdefault(name, []).append(mapping)
-        for found in (*self._by_group_kind.values(), *self._by_plural.values(), *self._by_other_name.values()):
-            if len(found) > 1:  # few of them: most names are those of one resource
-                found.sort(key=_preference)
+
+    @cached_property
+    def by_kind(self) -> dict[GroupVersionKind, RESTMapping]:
+        # Several resources may serve one kind (Scale, Eviction): the first one wins, as in discovery's order.
+        return {mapping.gvk: mapping for mapping in reversed(self.mappings)}
+
+    @cached_property
+    def _by_group_kind(self) -> dict[GroupKind, list[RESTMapping]]:
+        return _grouped((mapping.gvk.group_kind, mapping) for mapping in self.mappings)
+
+    @cached_property
+    def _by_plural(self) -> dict[str, list[RESTMapping]]:
+        return _grouped((mapping.resource.resource.lower(), mapping) for mapping in self.mappings)
+
+    @cached_property
+    def _by_other_name(self) -> dict[str, list[RESTMapping]]:
+        return _grouped((name, mapping) for mapping in self.mappings for name in _other_names(mapping))
 
     def of_kind(self, kind: GroupVersionKind | GroupKind, versions: tuple[str, ...]) -> RESTMapping | None:
         if isinstance(kind, GroupVersionKind) and not versions:
@@ -171,6 +177,22 @@ class _Tables:
             if found:
                 return found
         return []
+
+
+def _grouped(named: Iterable[tuple[K, RESTMapping]]) -> dict[K, list[RESTMapping]]:
+    """The mappings under each name, preferred versions first."""
+    result: dict[K, list[RESTMapping]] = {}
+    for name, mapping in named:
+        result.setdefault(name, []).append(mapping)
+    for found in result.values():
+        if len(found) > 1:  # few of them: most names are those of one resource
+            found.sort(key=_preference)
+    return result
+
+
+def _other_names(mapping: RESTMapping) -> set[str]:
+    names = {mapping.singular.lower(), mapping.gvk.kind.lower(), *mapping.short_names}
+    return names - {mapping.resource.resource.lower(), ""}
 
 
 def _readings(text: str) -> Iterable[tuple[str, str, str]]:

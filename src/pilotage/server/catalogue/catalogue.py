@@ -7,22 +7,22 @@ resource is served from the commit of its definition on, even if another process
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 from msgspec.structs import replace
 
 from pilotage.meta.bounds.recent import Recent
-from pilotage.meta.kinds import GroupResource, GroupVersionKind, GroupVersionResource
+from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.server.catalogue import routes
 from pilotage.server.catalogue.actions import BINDINGS
+from pilotage.server.catalogue.custom import CustomStrategies as CustomStrategies
 from pilotage.server.catalogue.custom import resources_of
 from pilotage.server.definitions import DEFINITIONS as DEFINITIONS
 from pilotage.server.records import decode
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.builtin import strategy_for
-from pilotage.server.strategies.custom import CustomResourceStrategy
 from pilotage.server.strategies.services.ranges import SERVICE_RANGES, families_of
 from pilotage.storage.interface import Entry, Storage
 from pilotage.types import builtin
@@ -50,9 +50,6 @@ _DEPRECATED = {
 }
 """The warnings for deprecated built-in kinds."""
 _MAX_COMPILED = 4096
-
-CustomStrategies = Mapping[GroupResource, type[CustomResourceStrategy]]
-"""The custom resources with rules of their own."""
 
 
 class Redefined(Exception):
@@ -120,11 +117,8 @@ class Catalogue:
         return compiled[1]
 
     def _compile(self, entry: Entry) -> list[ResourceInfo]:
-        definition = decode(entry.value)
-        spec = definition["spec"]
-        name = GroupResource(spec["group"], spec["names"]["plural"])
-        strategy = self._strategies.get(name, CustomResourceStrategy)
-        return list(resources_of(definition, entry.key, entry.revision, len(entry.value), strategy))
+        size = len(entry.value)
+        return list(resources_of(decode(entry.value), entry.key, entry.revision, size, self._strategies))
 
 
 def builtin_resources() -> Iterable[ResourceInfo]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
 from pilotage.meta.documents import Document
-from pilotage.meta.kinds import GroupVersionKind, version_priority
+from pilotage.meta.kinds import GroupResource, GroupVersionKind, version_priority
 from pilotage.meta.paths import is_condition_true
 from pilotage.schema.structural import StructuralSchema
 from pilotage.server.definitions import mapping_of
@@ -18,17 +18,23 @@ from pilotage.server.strategies.custom import CustomResourceStrategy
 from pilotage.server.strategies.scaling import ScalePaths
 from pilotage.server.webhooks.endpoints import DefinitionConversion
 
+CustomStrategies = Mapping[GroupResource, type[CustomResourceStrategy]]
+"""The custom resources with rules of their own."""
+_NO_STRATEGIES: CustomStrategies = {}
+
 
 def resources_of(
     definition: Document,
     key: str,
     revision: int,
     size: int = 0,
-    strategy: type[CustomResourceStrategy] = CustomResourceStrategy,
+    strategies: CustomStrategies = _NO_STRATEGIES,
 ) -> Iterator[ResourceInfo]:
     """The resources of an established definition of `size` bytes, one for each served version."""
     if not is_condition_true(definition, "Established"):
         return
+    name = GroupResource(definition["spec"]["group"], definition["status"]["acceptedNames"]["plural"])
+    strategy = strategies.get(name, CustomResourceStrategy)
     versions: dict[str, ResourceInfo] = {}
     storage: ResourceInfo | None = None
     for version in sorted(versions_of(definition), key=lambda version: not version.get("storage")):

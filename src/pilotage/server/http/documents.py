@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -14,7 +14,7 @@ from pilotage.http import messages as http
 from pilotage.meta.kinds import GroupVersion
 from pilotage.rest import negotiation, query
 from pilotage.server.catalogue import routes
-from pilotage.server.http import discovery, flagz, statusz
+from pilotage.server.http import discovery
 from pilotage.server.http.formats import check_produced, format_of_document
 from pilotage.server.http.rendering import write
 from pilotage.server.offload import offload
@@ -32,20 +32,16 @@ _V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3"
 _WHOLE = 1024 * 1024
 """Bytes of a document about everything, roughly."""
 _NOTHING = http.HTTPResponse(404, [], b"")
-_PATHS = ("/flagz", "/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/statusz", "/version")
+_PATHS = ("/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version")
 
 
 class DocumentHandler:
     """Answers GET requests for these documents."""
 
-    def __init__(
-        self, registry: Registry, version: dict[str, str], flags: Mapping[str, str], paths: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, registry: Registry, version: dict[str, str], paths: Sequence[str] = ()) -> None:
         self._registry = registry
         self._version = version  # read once: there may be no file descriptor for it later
-        self._flags = flags
         self._other_paths = paths
-        self._started = registry.context.clock()
 
     async def find(self, route: str, incoming: http.HTTPRequest) -> http.HTTPResponse | None:
         """The document of a path; None if the path is not one of these."""
@@ -57,11 +53,6 @@ class DocumentHandler:
             case ["version"]:
                 check_produced(headers.get("accept"), (_JSON_MEDIA,))
                 return _indented(self._version)
-            case ["flagz"]:
-                return flagz.answer(headers.get("accept"), self._flags)
-            case ["statusz"]:
-                clock = self._registry.context.clock
-                return statusz.answer(headers.get("accept"), self._started, clock(), self._version)
             case ["" | "index.html"]:
                 return await self._paths()
             case ["api" | "apis", *_] if len(parts) <= 3:

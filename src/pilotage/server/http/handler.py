@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -31,9 +31,8 @@ from pilotage.server.catalogue import routes
 from pilotage.server.context import StorageRequest
 from pilotage.server.decoding.refusals import with_warnings
 from pilotage.server.http import requests
-from pilotage.server.http.auditing import LONG_RUNNING, Auditor, audit_id_of, note_error, note_object, note_request
+from pilotage.server.http.auditing import Auditor, audit_id_of, note_error, note_object, note_request
 from pilotage.server.http.documents import DocumentHandler
-from pilotage.server.http.flows import Flows
 from pilotage.server.http.formats import STREAMS, check_shape, format_of, format_of_error
 from pilotage.server.http.metrics import ServerMetrics
 from pilotage.server.http.rendering import Renderer, write
@@ -42,7 +41,6 @@ from pilotage.server.http.watches import chunks, over_websocket
 from pilotage.server.offload import offload
 from pilotage.server.registry import Registry, body_too_large
 from pilotage.server.resources import ResourceInfo
-from pilotage.tasks import loop_time
 from pilotage.telemetry.logs import logger
 from pilotage.version import installed_version
 
@@ -78,7 +76,6 @@ class HTTPHandler:
     """Answers HTTP requests from a registry, for the users that an authenticator knows.
 
     A string instead of an authenticator is the token of an administrator. With an `auditor`, requests are logged.
-    `flags` are what `/flagz` answers.
     """
 
     def __init__(
@@ -86,7 +83,6 @@ class HTTPHandler:
         registry: Registry,
         authenticator: Authenticator | str,
         auditor: Auditor | None = None,
-        flags: Mapping[str, str] | None = None,
     ) -> None:
         self._registry = registry
         self._auditor = auditor
@@ -98,8 +94,7 @@ class HTTPHandler:
         checks = {"/healthz": _STARTED, "/livez": _STARTED, "/readyz": ready}
         self._health = {path: HealthHandler(path, partial(dict, found)) for path, found in checks.items()}
         own_paths = [*checks, *_STORAGE_CHECKS, *(f"{path}/{name}" for path, found in checks.items() for name in found)]
-        self._documents = DocumentHandler(registry, version(), flags or {}, own_paths)
-        self._flows = Flows(registry.context.storage, registry.context.prefix, loop_time)
+        self._documents = DocumentHandler(registry, version(), own_paths)
         self._metrics = ServerMetrics(registry.context)
         self._impersonation = Impersonation(registry.context.authorizer)
 
@@ -114,14 +109,13 @@ class HTTPHandler:
     async def _handle(
         self, incoming: http.HTTPRequest, audit: Audit | None
     ) -> http.HTTPResponse | http.StreamingResponse:
-        flow: list[tuple[str, str]] = []
         try:
             # Health is answered even if the storage cannot be reached.
             health = self._health_of(incoming)
             seconds = requests.requested_seconds(incoming)
             async with self._registry.context.request(seconds) if health is None else StorageRequest():
                 try:
-                    answer = await self._answer(incoming, health, flow, audit, seconds)
+                    answer = await self._answer(incoming, health, audit, seconds)
                 except NotFound as error:
                     if error.status.details is not None or not await self._is_remote(incoming):
                         raise
@@ -131,7 +125,7 @@ class HTTPHandler:
         except PilotageError as error:
             _log.warning("Request failed", method=incoming.method, path=incoming.target.partition("?")[0], error=error)
             answer = self._failure(incoming, internal_error(str(error)), audit)
-        headers = _complete(answer.headers, incoming, flow, audit)
+        headers = _complete(answer.headers, incoming, audit)
         if isinstance(answer, http.HTTPResponse):
             return http.HTTPResponse(answer.status, headers, answer.body)
         return replace(answer, headers=headers)
@@ -154,15 +148,11 @@ class HTTPHandler:
         self,
         incoming: http.HTTPRequest,
         health: HealthHandler | None,
-        flow: list[tuple[str, str]],
         audit: Audit | None,
         seconds: float | None,
     ) -> http.HTTPResponse | http.StreamingResponse:
-        """The answer; the headers about its flow schema go into `flow` as soon as they are known."""
         route = incoming.target.partition("?")[0].rstrip("/") or "/"
         attributes = await self._attributes(incoming, route)
-        if attributes.subresource not in LONG_RUNNING:
-            flow += await self._flows.headers(attributes)
         if health is not None:
             if attributes.path not in OPEN or incoming.method != "GET":
                 await self._authorizer.check(attributes)
@@ -284,12 +274,12 @@ def failure(error: ApiError, asked: ResponseFormat = _PLAIN) -> http.HTTPRespons
 
 
 def _complete(
-    headers: Sequence[tuple[str, str]], incoming: http.HTTPRequest, flow: Sequence[tuple[str, str]], audit: Audit | None
+    headers: Sequence[tuple[str, str]], incoming: http.HTTPRequest, audit: Audit | None
 ) -> list[tuple[str, str]]:
     """The headers of an answer, with those that every answer has."""
     audit_id = audit.audit_id if audit is not None else audit_id_of(incoming)
     cached = () if "cache-control" in [name for name, _ in headers] else (_NO_CACHE,)
-    return [("audit-id", audit_id), *cached, *headers, *flow]
+    return [("audit-id", audit_id), *cached, *headers]
 
 
 def _printed(asked: ResponseFormat, info: ResourceInfo, request: APIRequest) -> ResourceInfo:

@@ -33,7 +33,7 @@ def serves_any_method(route: str) -> bool:
     parts = route.strip("/").split("/")
     if parts[0] == "apis":
         return len(parts) < 3 or parts[1] not in routes.builtin_groups()
-    return parts[0] in ("", "flagz", "index.html", "openapi", "statusz")
+    return parts[0] in ("", "index.html", "openapi")
 
 
 def problem_of_path(target: str) -> str:

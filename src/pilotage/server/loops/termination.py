@@ -63,10 +63,14 @@ class Terminator(LogLoop):
             batch = await self._reader.next()
             owners = [event for event in batch if event.key.startswith(self._owners)]
             terminating.update(_marked(owners))
-            if any(event.entry is None and event.key.startswith(self._definitions) for event in owners):
-                await DefinitionNames(self._context).accept_waiting()
+            await DefinitionNames(self._context).accept_waiting(self._freed(owners))
             if terminating:
                 await self._advance(terminating, self._touched(batch))
+
+    def _freed(self, owners: Iterable[Event]) -> set[str]:
+        """The groups in which a definition was removed, and with it its names."""
+        gone = [event.key for event in owners if event.entry is None and event.key.startswith(self._definitions)]
+        return {key.removeprefix(self._definitions).partition(".")[2] for key in gone}
 
     def _touched(self, batch: Iterable[Event]) -> set[str]:
         """The namespaces and definitions that the changes are about, or that the changed objects belong to."""

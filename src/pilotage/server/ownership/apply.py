@@ -7,7 +7,7 @@ from pilotage.meta.causes import json_shown
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.fields import applying, content, elements, sets, typecheck
 from pilotage.meta.fields import managers as managing
-from pilotage.meta.fields.applying import ApplyResult, ConflictsError, UnconvertibleError
+from pilotage.meta.fields.applying import ApplyResult, ConflictsError, Steps, UnconvertibleError
 from pilotage.meta.fields.compare import changes
 from pilotage.meta.fields.managers import FieldManager, Owned
 from pilotage.meta.fields.sets import FieldSet
@@ -17,6 +17,7 @@ from pilotage.meta.text import jsontext
 from pilotage.meta.validation.objectmeta import MAX_ANNOTATIONS
 from pilotage.rest.request import APIRequest
 from pilotage.server.ownership import configuration, kinds
+from pilotage.server.ownership.kinds import ByWebhook
 from pilotage.server.ownership.track import replicas_owned, written_at
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.scaling import SCALE
@@ -26,19 +27,24 @@ KUBECTL = "kubectl"
 
 
 def applied(
-    info: ResourceInfo, request: APIRequest, live: Document, config: Document, now: str
-) -> tuple[Document, bool]:
+    info: ResourceInfo,
+    request: APIRequest,
+    live: Document,
+    config: Document,
+    now: str,
+    by_webhook: ByWebhook | None = None,
+) -> Steps[tuple[Document, bool]]:
     """The live object after an apply, with its managed fields, and whether anything other than managed fields changes.
     The result may share parts with the live document.
 
     Raises Conflict if other managers own what would change, unless the request forces it.
     """
     configuration.check_kind(info, config)
-    application = _Application(info, request, live, copied(config), now)
+    application = _Application(info, request, live, copied(config), now, by_webhook)
     application.check_unmanaged()
     configuration.check_types(info, config)
     try:
-        outcome = application.run(force=bool(request.write.force))
+        outcome = yield from application.run(force=bool(request.write.force))
     except ConflictsError as error:
         raise _conflict(error, request) from None
     except UnconvertibleError as error:
@@ -56,11 +62,19 @@ def applied(
 class _Application:
     """One apply: the live object, the configuration and its manager."""
 
-    def __init__(self, info: ResourceInfo, request: APIRequest, live: Document, config: Document, now: str) -> None:
+    def __init__(
+        self,
+        info: ResourceInfo,
+        request: APIRequest,
+        live: Document,
+        config: Document,
+        now: str,
+        by_webhook: ByWebhook | None,
+    ) -> None:
         self._info = info
         self._live = live
         self._config = config
-        self._versions = kinds.ownership_of(info, request.subresource).versions
+        self._versions = kinds.versions_of(info, request.subresource, by_webhook)
         version = info.gvk.api_version
         manager = FieldManager.of(request.write.field_manager, managing.APPLY, version, request.subresource)
         self._writer = FieldWriter(manager, version, written_at(request, now))
@@ -71,18 +85,18 @@ class _Application:
             failed = "failed to create manager for existing fields: failed to convert new object ({}) to smd typed"
             self._check_live(failed)
 
-    def run(self, *, force: bool) -> ApplyResult:
+    def run(self, *, force: bool) -> Steps[ApplyResult]:
         managers = self._managers()
         self._check_live("failed to create typed live object ({})")
         try:
-            return self._applied(managers, force=force)
+            return (yield from self._applied(managers, force=force))
         except ConflictsError as error:
             allowed = self._last_applied() if self._writer.manager.name == KUBECTL else None
             if allowed is None:
                 raise
             if left := applying.conflicts_outside(error.conflicts, allowed):
                 raise ConflictsError(left) from None
-        return self._applied(managers, force=True)
+        return (yield from self._applied(managers, force=True))
 
     def _check_live(self, failed: str) -> None:
         """A live object that was written in another version may not have the types of this one. Raises a 500."""
@@ -92,7 +106,7 @@ class _Application:
             message = f"{failed.format(configuration.subject(self._live))}: {problem}"
             raise InternalError(status=Status(500, "", message))
 
-    def _applied(self, managers: dict[FieldManager, Owned], *, force: bool) -> ApplyResult:
+    def _applied(self, managers: dict[FieldManager, Owned], *, force: bool) -> Steps[ApplyResult]:
         return applying.apply(self._live, self._config, managers, self._writer, self._versions, force=force)
 
     def _managers(self) -> dict[FieldManager, Owned]:

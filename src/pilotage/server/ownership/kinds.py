@@ -3,7 +3,7 @@ subresource ignores."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -91,6 +91,10 @@ def ignored(info: ResourceInfo, subresource: str) -> FieldSet:
     return _STATUS if "status" in info.mapping.subresources else _NONE
 
 
+ByWebhook = Callable[[Document, ResourceInfo], Document]
+"""A document at the version of a resource, which a webhook has converted it to."""
+
+
 class CreatedFields:
     """The fields of new objects of one outline, and the managed fields of the last one as bytes."""
 
@@ -125,7 +129,14 @@ def ownership_of(info: ResourceInfo, subresource: str) -> FieldOwnership:
     return found
 
 
-def _versions(info: ResourceInfo, subresource: str) -> Versions:
+def versions_of(info: ResourceInfo, subresource: str, by_webhook: ByWebhook | None) -> Versions:
+    """The versions of a resource; with the conversions of a request if a webhook makes them."""
+    if info.conversion is None:
+        return ownership_of(info, subresource).versions
+    return _versions(info, subresource, by_webhook)
+
+
+def _versions(info: ResourceInfo, subresource: str, by_webhook: ByWebhook | None = None) -> Versions:
 
     def at(version: str) -> ResourceInfo | None:
         if version == info.gvk.api_version:
@@ -140,7 +151,12 @@ def _versions(info: ResourceInfo, subresource: str) -> Versions:
             return document if target is not None else None
         if target.codec is not None:
             return records.turned(document, target)
-        converted = records.unpruned(copied(document), target) | {"apiVersion": version}
+        if info.conversion is None:
+            converted = records.unpruned(copied(document), target)
+        else:
+            assert by_webhook is not None, "a write of a resource with a webhook brings its conversions"
+            converted = by_webhook(document, target)
+        converted |= {"apiVersion": version}
         if problem := typecheck.problem(type_of(target), converted):  # nothing is pruned here
             raise UnconvertibleError(problem)
         return converted

@@ -9,7 +9,7 @@ import msgspec
 from pilotage.meta.documents import Document, same
 from pilotage.meta.fields import compare, elements, outlines, sets, tracking, typecheck
 from pilotage.meta.fields import managers as managing
-from pilotage.meta.fields.applying import UnconvertibleError
+from pilotage.meta.fields.applying import Steps, UnconvertibleError, at_once
 from pilotage.meta.fields.compare import FieldChanges
 from pilotage.meta.fields.managers import FieldManager, Managers, Owned
 from pilotage.meta.fields.sets import FieldSet
@@ -19,6 +19,7 @@ from pilotage.meta.paths import value_at
 from pilotage.rest.request import APIRequest
 from pilotage.server import records
 from pilotage.server.ownership import kinds
+from pilotage.server.ownership.kinds import ByWebhook
 from pilotage.server.resources import ResourceInfo
 from pilotage.storage.transaction import MAX_VALUE_BYTES
 
@@ -34,6 +35,13 @@ _MAX_OUTLINES = 64
 
 def track_create(info: ResourceInfo, request: APIRequest, document: Document, *, now: str) -> None:
     """Set the managed fields of a new object, in place: the writer owns all its fields."""
+    at_once(tracked_create(info, request, document, now=now))
+
+
+def tracked_create(
+    info: ResourceInfo, request: APIRequest, document: Document, *, now: str, by_webhook: ByWebhook | None = None
+) -> Steps[None]:
+    """The same in steps, for a resource with a conversion webhook."""
     metadata = document["metadata"]
     given = metadata.pop(MANAGED_FIELDS, None)
     if not info.strategy.managed_fields or len(request.body) > MAX_VALUE_BYTES:  # too large with managed fields
@@ -41,7 +49,9 @@ def track_create(info: ResourceInfo, request: APIRequest, document: Document, *,
     if _untyped(info, document, {}, request.subresource):
         return
     if given:
-        entries = _Write(info, request, kinds.empty_object(info), document, now).entries(_given(given, {}))
+        entries = yield from _Write(info, request, kinds.empty_object(info), document, now, by_webhook).entries(
+            _given(given, {})
+        )
     else:
         ownership, empty = kinds.ownership_of(info, request.subresource), kinds.empty_fields(info)
         if len(request.body) <= MAX_OUTLINED:
@@ -119,6 +129,19 @@ def track_update(info: ResourceInfo, request: APIRequest, document: Document, ol
     """Set the managed fields of the next state of an object, in place: the writer owns what it changes. A write may set
     or reset the managed fields itself, except through a subresource. An object without managed fields is not tracked.
     """
+    at_once(tracked_update(info, request, document, old, now=now))
+
+
+def tracked_update(
+    info: ResourceInfo,
+    request: APIRequest,
+    document: Document,
+    old: Document,
+    *,
+    now: str,
+    by_webhook: ByWebhook | None = None,
+) -> Steps[None]:
+    """The same in steps, for a resource with a conversion webhook."""
     metadata, before = document["metadata"], old["metadata"].get(MANAGED_FIELDS, [])
     given = metadata.get(MANAGED_FIELDS)
     if info.custom and not given:  # an empty list in the metadata of a custom resource is lost when it is decoded
@@ -134,13 +157,13 @@ def track_update(info: ResourceInfo, request: APIRequest, document: Document, ol
         metadata[MANAGED_FIELDS] = before  # a Scale has the entries about its replicas: without any it is not tracked
         return
     metadata[MANAGED_FIELDS] = before  # the same object in both
-    write = _Write(info, request, old, document, now)
+    write = _Write(info, request, old, document, now, by_webhook)
     if not sets_them:
-        entries = write.renewed(before) or write.entries(managing.read(before, trusted=True))
+        entries = write.renewed(before) or (yield from write.entries(managing.read(before, trusted=True)))
     else:
         live = managing.read(before, trusted=True)
         managers = {} if managing.is_reset(given) else _given(given, live)
-        entries = write.entries(managers) if managers else []
+        entries = (yield from write.entries(managers)) if managers else []
     if entries:
         metadata[MANAGED_FIELDS] = entries
     else:
@@ -205,13 +228,21 @@ def _given(entries: Any, otherwise: Managers) -> Managers:
 class _Write:
     """A write that is not an apply: the object before and after it, and its manager."""
 
-    def __init__(self, info: ResourceInfo, request: APIRequest, old: Document, new: Document, now: str) -> None:
+    def __init__(
+        self,
+        info: ResourceInfo,
+        request: APIRequest,
+        old: Document,
+        new: Document,
+        now: str,
+        by_webhook: ByWebhook | None = None,
+    ) -> None:
         self._info = info
         self._request = request
         self._old = old
         self._new = new
         ownership = kinds.ownership_of(info, request.subresource)
-        self._versions = ownership.versions
+        self._versions = kinds.versions_of(info, request.subresource, by_webhook)
         version = ownership.api_version
         self._writer = FieldWriter(update_manager(version, request), version, written_at(request, now))
         self._own = compare.changes(ownership.field_type, old, new).ignoring(ownership.ignored)
@@ -223,9 +254,10 @@ class _Write:
         """The entries if ownership does not change; None if it does."""
         return managing.renewed(entries, self._writer.manager, self._own, self._writer.time)
 
-    def entries(self, managers: Managers) -> list[Document]:
+    def entries(self, managers: Managers) -> Steps[list[Document]]:
         """The entries after the write; none, as in Kubernetes, where the object does not fit a manager's version. Only
         the replicas matter to a scale, at their path in each version."""
+        yield self._versions.needs((self._old, self._new), managers)
         try:
             known = self._versions.reconciled(managers, self._old)
             return managing.write(tracking.updated(known, self._changes, self._writer))

@@ -8,7 +8,8 @@ from typing import Any
 from pilotage.errors import Cause
 from pilotage.meta.conditions import with_condition
 from pilotage.meta.documents import Document
-from pilotage.meta.paths import is_condition_true, items, mapping
+from pilotage.meta.paths import is_condition_true, items
+from pilotage.server.groupnames import GroupNames
 from pilotage.server.offload import COMPILED
 from pilotage.server.strategies.strategy import Strategy
 
@@ -64,24 +65,22 @@ def _with_storage_version(document: Document, stored: Iterable[str]) -> list[str
     return list(dict.fromkeys([*stored, *storage[:1]]))
 
 
-def accept_names(document: Document, others: Iterable[Document], now: str) -> None:
-    """Set acceptedNames and the conditions, in place, by the names that the other definitions of the group use. Names
+def accept_names(document: Document, group: GroupNames, now: str) -> None:
+    """Set acceptedNames and the conditions, in place, by the names that the other definitions of the group have. Names
     that were accepted before stay accepted; of several conflicts the last one is reported, as in Kubernetes.
     """
-    names, status = document["spec"]["names"], document["status"]
-    rivals = [mapping(other.get("status")).get("acceptedNames") or {} for other in others if _rivals(document, other)]
-    resources = {name for rival in rivals for name in _resource_names(rival)}
-    kinds = {rival.get(key) for rival in rivals for key in ("kind", "listKind")}
+    names, status, own = document["spec"]["names"], document["status"], document["metadata"]["name"]
     accepted = dict(status.get("acceptedNames") or {})
     conflict: tuple[str, str] | None = None
-    for key, reason, taken in (
-        ("plural", "PluralConflict", resources),
-        ("singular", "SingularConflict", resources),
-        ("shortNames", "ShortNamesConflict", resources),
-        ("kind", "KindConflict", kinds),
-        ("listKind", "ListKindConflict", kinds),
+    for key, reason, taken_of in (
+        ("plural", "PluralConflict", group.taken_resources),
+        ("singular", "SingularConflict", group.taken_resources),
+        ("shortNames", "ShortNamesConflict", group.taken_resources),
+        ("kind", "KindConflict", group.taken_kinds),
+        ("listKind", "ListKindConflict", group.taken_kinds),
     ):
         wanted = names.get(key, [] if key == "shortNames" else "")
+        taken = taken_of([wanted] if isinstance(wanted, str) else wanted, own)
         problems = _in_use(wanted, accepted.get(key, ()), taken)
         if problems:
             conflict = (reason, problems)
@@ -99,10 +98,6 @@ def _set_approval(document: Document, now: str) -> None:
     if (approval := approval_of(document)) is not None:
         kind = "KubernetesAPIApprovalPolicyConformant"
         _set_condition(document["status"], kind, approval.status, approval.reason, approval.message, now)
-
-
-def _rivals(one: Document, other: Document) -> bool:
-    return bool(one["spec"]["group"] == other["spec"]["group"] and one["metadata"]["name"] != other["metadata"]["name"])
 
 
 def _in_use(wanted: str | list[str], mine: Any, taken: set[Any]) -> str:
@@ -147,10 +142,3 @@ def _set_condition(status: Document, kind: str, value: str, reason: str, message
 def versions_of(document: Document) -> list[dict[str, Any]]:
     """The versions in a definition, as far as they are objects."""
     return [version for version in items(document, "spec", "versions") if isinstance(version, dict)]
-
-
-def _resource_names(names: Document) -> Iterator[str]:
-    for key in ("plural", "singular"):
-        if names.get(key):
-            yield names[key]
-    yield from names.get("shortNames", ())

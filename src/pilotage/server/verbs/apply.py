@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from pilotage.errors import AlreadyExists, NotFound
 from pilotage.meta.documents import Document
+from pilotage.meta.fields.applying import Steps
 from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
 from pilotage.server import records
@@ -18,11 +19,12 @@ from pilotage.server.decoding.refusals import UndecodablePatch
 from pilotage.server.offload import offload
 from pilotage.server.ownership import configuration, kinds
 from pilotage.server.ownership.apply import applied
+from pilotage.server.ownership.kinds import ByWebhook
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.create import Creator
 from pilotage.server.verbs.identity import check_identity, check_version
 from pilotage.server.verbs.update import Updater, View
-from pilotage.server.writes import steps
+from pilotage.server.writes.steps import default
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +38,24 @@ class Applier:
         configuration.check_manager(request)
         config, duplicates = await offload(len(request.body), configuration.read, request.body)
 
-        def next_state(old: Document, data: bytes) -> tuple[Document, list[str]]:
+        conversions = self.context.conversions(info)
+
+        def next_state(old: Document, data: bytes) -> Steps[tuple[Document, list[str]]]:
             live = records.decode(info.strategy.decorate(data))
-            document, problems, changed = _next_state(info, request, live, config, self.context.now())
+            document, problems, changed = yield from _next_state(
+                info, request, live, config, self.context.now(), conversions.found
+            )
             warnings = configuration.report_duplicates(request, duplicates)
             check_version(info, document, old, request.name)
             if info.custom and not changed:  # nor does it get the defaults of a version that is not stored
                 return document, warnings
-            return document, warnings + steps.default(info, request, document, problems)
+            return document, warnings + default(info, request, document, problems)
 
         while True:
             try:
-                return await Updater(self.context).change(info, request, next_state, tracked=True, view=view)
+                return await Updater(self.context).change(
+                    info, request, next_state, tracked=True, view=view, conversions=conversions
+                )
             except NotFound:
                 if request.subresource:
                     raise
@@ -59,10 +67,9 @@ class Applier:
     async def _create(
         self, info: ResourceInfo, request: APIRequest, config: Document, duplicates: list[str]
     ) -> Response:
-        now, size = self.context.now(), len(request.body)
-        document, problems, _ = await self.context.converter.run_async(
-            lambda: offload(size, _next_state, info, request, kinds.empty_object(info), config, now)
-        )
+        conversions = self.context.conversions(info)
+        steps = _next_state(info, request, kinds.empty_object(info), config, self.context.now(), conversions.found)
+        document, problems, _ = await conversions.run(len(request.body), steps)
         warnings = configuration.report_duplicates(request, duplicates)
         metadata = document["metadata"]
         if uid := metadata.get("uid"):
@@ -74,10 +81,10 @@ class Applier:
 
 
 def _next_state(
-    info: ResourceInfo, request: APIRequest, live: Document, config: Document, now: str
-) -> tuple[Document, FieldProblems, bool]:
+    info: ResourceInfo, request: APIRequest, live: Document, config: Document, now: str, by_webhook: ByWebhook
+) -> Steps[tuple[Document, FieldProblems, bool]]:
     problems = FieldProblems()
-    document, changed = applied(info, request, live, config, now)
+    document, changed = yield from applied(info, request, live, config, now, by_webhook)
     try:
         document = bodies.fit(document, info, request, problems)
     except UndecodablePatch as error:

@@ -19,7 +19,7 @@ from pilotage.server.context import RegistryContext
 from pilotage.server.decoding import bodies
 from pilotage.server.decoding.fieldproblems import FieldProblems
 from pilotage.server.offload import offload
-from pilotage.server.ownership.track import track_create
+from pilotage.server.ownership.track import track_create, tracked_create
 from pilotage.server.privileges import privilege_causes
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import metadata as meta
@@ -85,12 +85,9 @@ class Creator:
             raise
 
     async def _track_converted(self, info: ResourceInfo, request: APIRequest, document: Document, now: str) -> None:
-        def tracked() -> Document:  # on a copy: it may be interrupted by a conversion, and begins again
-            copy: Document = document | {"metadata": dict(document["metadata"])}
-            track_create(info, request, copy, now=now)
-            return copy
-
-        document["metadata"] = (await self.context.converter.run(tracked))["metadata"]
+        conversions = self.context.conversions(info)
+        steps = tracked_create(info, request, document, now=now, by_webhook=conversions.found)
+        await conversions.run(_size(info, request), steps)
 
     async def _admit(self, info: ResourceInfo, attributes: Attributes, document: Document, now: str) -> Response:
         """Admit, prepare and store an object; retried with another name if a generated name is taken."""

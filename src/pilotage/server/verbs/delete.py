@@ -92,7 +92,7 @@ class Deleter:
         """Remove an object, which is admitted again if it was marked before. Returns the revision of the removal."""
         revision, fences = entry.revision, attributes.request.fences
         if outcome.marked:
-            value = records.encode(await store.storable(self.context, outcome.document, info))
+            value = records.encode(await self.context.conversions(info).storable(outcome.document))
             put = Put(entry.key, value, expected=revision, for_deletion=True)
             revision = await fencing.commit(self.context, fences, put)
             if not admitted:

@@ -3,21 +3,23 @@ writer."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from pilotage.errors import ApiError, Cause, RevisionConflict
 from pilotage.meta.documents import Document, same
+from pilotage.meta.fields.applying import Steps
 from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
 from pilotage.server import records
 from pilotage.server.admission import Attributes, Operation, ResourceAdmission
 from pilotage.server.context import RegistryContext
+from pilotage.server.conversion import Conversions
 from pilotage.server.decoding import bodies
 from pilotage.server.decoding.refusals import UndecodablePatch
 from pilotage.server.offload import offload
-from pilotage.server.ownership.track import only_times_differ, track_update
+from pilotage.server.ownership.track import only_times_differ, tracked_update
 from pilotage.server.privileges import privilege_causes
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import metadata as meta
@@ -29,8 +31,10 @@ from pilotage.server.writes import steps, store
 from pilotage.server.writes.deletion import finished
 from pilotage.storage.interface import Entry
 
-NextState = Callable[[Document, bytes], tuple[Document, list[str]]]
-"""Maps the stored object, as a document and as bytes, to the new object of the request, with warnings."""
+Outcome: TypeAlias = tuple[Document, list[str]]
+NextState = Callable[[Document, bytes], Outcome | Steps[Outcome]]
+"""Maps the stored object, as a document and as bytes, to the new object of the request, with warnings. One that needs
+conversions runs in steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,18 +114,6 @@ class Updater:
 
         return await self.change(info, request, next_state)
 
-    def _next(self, entry: Entry, size: int, write: _Write) -> Awaitable[tuple[bytes, Document, Document, list[str]]]:
-        if write.info.conversion is None:
-            return offload(size, write.next_state, entry)
-        return self._converted_next(entry, size, write)
-
-    async def _converted_next(
-        self, entry: Entry, size: int, write: _Write
-    ) -> tuple[bytes, Document, Document, list[str]]:
-        converter = self.context.converter
-        (found,) = await converter.entries([entry], write.info)
-        return await converter.run_async(lambda: offload(size, write.next_state, found))
-
     async def change(
         self,
         info: ResourceInfo,
@@ -131,18 +123,22 @@ class Updater:
         tracked: bool = False,
         view: View | None = None,
         admitted: bool = False,
+        conversions: Conversions | None = None,
     ) -> Response:
         """Store the next state of an object; it is computed again after a conflict with another writer.
 
         A next state that is already `tracked` has its managed fields. Admission sees the object through its `view`; a
-        write that is part of another one is `admitted` already.
+        write that is part of another one is `admitted` already. `conversions` are those that the next state uses.
         """
+        conversions = conversions or self.context.conversions(info)
+        write = _Write(info, request, next_state, tracked, conversions)
         while True:
             admission = self.context.admission_of(info) if not admitted else ResourceAdmission()
             entry = await self.context.entry(info, request)
             size = max(len(entry.value), len(request.body)) * info.strategy.weight
             now = self.context.now()
-            data, old, wanted, warnings = await self._next(entry, size, _Write(info, request, next_state, tracked, now))
+            (found,) = await self.context.converter.entries([entry], info)
+            data, old, wanted, warnings = await conversions.run(size, write.next_state(found, now))
             try:
                 mutated = False
                 if admission.mutating:
@@ -163,8 +159,15 @@ class Updater:
                     steps.drop_unknown(info, document)
                 if not unchanged or finished(info.strategy, document):
                     try:
-                        dry_run, fences = request.write.dry_run, request.fences
-                        data = await store.update(self.context, info, document, entry, dry_run=dry_run, fences=fences)
+                        data = await store.update(
+                            self.context,
+                            info,
+                            document,
+                            entry,
+                            dry_run=request.write.dry_run,
+                            fences=request.fences,
+                            conversions=conversions,
+                        )
                     except RevisionConflict:
                         continue  # a conflict with another writer: decide again for the current object
             except ApiError as error:
@@ -227,16 +230,17 @@ class _Write(NamedTuple):
     request: APIRequest
     wants: NextState
     tracked: bool
-    now: str
+    conversions: Conversions
 
-    def next_state(self, entry: Entry) -> tuple[bytes, Document, Document, list[str]]:
+    def next_state(self, entry: Entry, now: str) -> Steps[tuple[bytes, Document, Document, list[str]]]:
         """The stored object, as bytes and as a document, and the new object of the request, with warnings."""
-        info, request, wants, tracked, now = self
+        info, request, wants, tracked, conversions = self
         data = records.view(entry, info)
         old = records.internal(data, info)
-        wanted, warnings = wants(old, data)
+        found = wants(old, data)
+        wanted, warnings = found if isinstance(found, tuple) else (yield from found)
         if not tracked:
-            track_update(info, request, wanted, old, now=now)
+            yield from tracked_update(info, request, wanted, old, now=now, by_webhook=conversions.found)
         if request.subresource == "status":
             info.strategy.stamp_status(wanted, old, now)
         elif not request.subresource:

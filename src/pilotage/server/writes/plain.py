@@ -1,8 +1,8 @@
 """New custom resources that need no work: read, checked, completed and encoded in one pass.
 
 Most objects that a program creates are complete and valid as they are, and no admission function sees them. The steps
-of a write find nothing to do then, and calling each of them takes longer than all else. Whatever is not plain takes
-these steps one by one, from the beginning; a test compares the results of both.
+of a write find nothing to do then (`writes.onepass` has the reason for each), and calling them takes longer than all
+else. Whatever is not plain takes these steps one by one, from the beginning; a test compares the results of both.
 """
 
 from __future__ import annotations

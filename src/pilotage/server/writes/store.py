@@ -12,6 +12,7 @@ from pilotage.rest.request import APIRequest, Verb
 from pilotage.server import records
 from pilotage.server.catalogue.catalogue import NAMESPACES, Redefined
 from pilotage.server.context import RegistryContext
+from pilotage.server.conversion import Conversions
 from pilotage.server.naming import DefinitionNames
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.writes import allocation, deletion, fencing
@@ -24,21 +25,21 @@ _NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 
 async def create(context: RegistryContext, info: ResourceInfo, request: APIRequest, document: Document) -> bytes:
     """Store a new object, if its name is free and its namespace exists. Returns its bytes. Raises AlreadyExists."""
-    name, dry_run = document["metadata"]["name"], request.write.dry_run
+    name, dry_run, conversions = document["metadata"]["name"], request.write.dry_run, context.conversions(info)
     if request.verb is Verb.CREATE and not dry_run:
         _check_version(document["metadata"].get("resourceVersion", ""))
     while True:
         # Before the name is looked up, as in Kubernetes: errors of the allocation or the conversion come first.
-        _, value, operations = await _prepare_stored(context, info, document, None, dry_run=dry_run)
+        _, value, operations = await _prepare_stored(context, conversions, info, document, None, dry_run=dry_run)
         try:
             revision = await insert(context, info, request, name, value, operations)
         except RevisionConflict:
             continue
         if dry_run:
-            return records.unstored(await _reread(context, value, info, 0), document["metadata"])
+            return records.unstored(await conversions.reread(value, 0), document["metadata"])
         if info.strategy.names_resources:
             await DefinitionNames(context).accept(context.key(info, request.namespace, name))
-        return await _reread(context, value, info, revision) if info.converts else records.reread(value, info, revision)
+        return await conversions.reread(value, revision)
 
 
 async def insert(
@@ -91,12 +92,17 @@ async def update(
     *,
     dry_run: bool,
     fences: Sequence[Fence] = (),
+    conversions: Conversions | None = None,
 ) -> bytes:
-    """Replace an object, or remove it if its last finalizer was removed. Returns its bytes. Raises RevisionConflict."""
-    document, value, operations = await _prepare_stored(context, info, document, entry, dry_run=dry_run)
+    """Replace an object, or remove it if its last finalizer was removed. Returns its bytes. Raises RevisionConflict.
+
+    `conversions` are those that the request has made before.
+    """
+    conversions = conversions or context.conversions(info)
+    document, value, operations = await _prepare_stored(context, conversions, info, document, entry, dry_run=dry_run)
     revision = entry.revision
     if dry_run:
-        data = await _reread(context, value, info, revision)
+        data = await conversions.reread(value, revision)
         return records.unstored(data, document["metadata"], ["selfLink"])
     if deletion.finished(info.strategy, document):
         await fencing.commit(
@@ -108,7 +114,7 @@ async def update(
         revision = await fencing.commit(context, fences, put, *operations)
         if info.strategy.names_resources:
             await DefinitionNames(context).accept(entry.key)
-    return await _reread(context, value, info, revision) if info.converts else records.reread(value, info, revision)
+    return await conversions.reread(value, revision)
 
 
 async def releases(context: RegistryContext, info: ResourceInfo, entry: Entry) -> list[Operation]:
@@ -116,19 +122,14 @@ async def releases(context: RegistryContext, info: ResourceInfo, entry: Entry) -
     return await allocation.releases(context, entry) if info.strategy.allocates else []
 
 
-async def _reread(context: RegistryContext, value: bytes, info: ResourceInfo, revision: int) -> bytes:
-    return await context.converter.run(lambda: records.reread(value, info, revision))
-
-
-async def storable(context: RegistryContext, document: Document, info: ResourceInfo) -> Document:
-    """As `records.storable`; a conversion webhook may have to be called."""
-    if not info.converts:
-        return records.storable(document, info)
-    return await context.converter.run(lambda: records.storable(document, info))
-
-
 async def _prepare_stored(
-    context: RegistryContext, info: ResourceInfo, document: Document, own: Entry | None, *, dry_run: bool
+    context: RegistryContext,
+    conversions: Conversions,
+    info: ResourceInfo,
+    document: Document,
+    own: Entry | None,
+    *,
+    dry_run: bool,
 ) -> tuple[Document, bytes, list[Operation]]:
     """The object with its unique names, addresses and ports, its bytes, and the operations that the commit must include
     for these. The bytes are without managed fields if the object would exceed the size limit with them.
@@ -138,7 +139,7 @@ async def _prepare_stored(
         await context.cleartext.check()
     if info.strategy.allocates:
         document, operations = await ServiceAllocations(context).allocate(info, document, own, dry_run=dry_run)
-    stored = await storable(context, document, info) if info.converts else records.storable(document, info)
+    stored = await conversions.storable(document)
     value = records.encode(stored)
     if len(value) > MAX_VALUE_BYTES and "managedFields" in stored["metadata"]:
         metadata = {key: item for key, item in stored["metadata"].items() if key != "managedFields"}
