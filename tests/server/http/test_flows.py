@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from pilotage.http.messages import Headers, HTTPRequest
+from pilotage.kubernetes.core.namespacecontents import NamespaceContents
 from pilotage.rest.request import User
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.http.flows import REFRESH_SECONDS, Flows, matches
 from pilotage.server.http.handler import HTTPHandler
-from pilotage.server.namespacecontents import NamespaceContents
 from pilotage.storage.interface import Delete
 
 from ..registries import opened

@@ -9,6 +9,7 @@ import pytest
 
 from pilotage.codec.scalars import Mismatch
 from pilotage.errors import ApiError
+from pilotage.kubernetes.kinds import KINDS
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.server.catalogue.catalogue import Catalogue
 from pilotage.storage.memory import MemoryStorage
@@ -24,7 +25,7 @@ CORE = ("replicationcontrollers", "services", "persistentvolumes", "persistentvo
 async def test_mutated_objects_are_stored_or_refused(name: str) -> None:
     base = BASES[name]
     resource = GroupVersionResource(base["group"], base["version"], base["resource"])
-    info = await Catalogue(MemoryStorage(), "/t/").find(resource)
+    info = await Catalogue(MemoryStorage(), "/t/", KINDS).find(resource)
     assert info.codec is not None
     chance = random.Random(name)
     metadata = {"name": "one", "namespace": "n", "uid": "u", "creationTimestamp": "2024-01-01T00:00:00Z"}

@@ -10,10 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 from pilotage.errors import ApiError
+from pilotage.kubernetes.assembly import cluster_context
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import APIRequest, Verb, WriteOptions
-from pilotage.server.assembly import cluster_context
 from pilotage.server.registry import Registry
 from pilotage.storage.memory import MemoryStorage
 from pilotage.types import builtin

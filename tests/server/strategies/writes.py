@@ -8,8 +8,8 @@ from typing import Any
 
 from pilotage.codec.defaults.table import Default, default_of
 from pilotage.errors import Cause
+from pilotage.kubernetes.strategies import STRATEGIES, DeferredStrategy
 from pilotage.meta.documents import Document, copied
-from pilotage.server.strategies.builtin import STRATEGIES, DeferredStrategy
 from pilotage.server.strategies.strategy import Strategy
 from pilotage.types import builtin
 

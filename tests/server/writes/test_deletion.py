@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from pilotage.errors import Conflict, Invalid, NotFound
+from pilotage.kubernetes.kinds import KINDS
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import DeleteOptions
-from pilotage.server.catalogue.catalogue import NEW_EVENTS, Catalogue
+from pilotage.server.catalogue.catalogue import Catalogue
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.apiextensions import CLEANUP
 from pilotage.server.strategies.custom import CustomResourceStrategy
@@ -20,10 +21,11 @@ from ..registries import CONFIG_MAPS, DEFINITIONS, NAMESPACES, definition, opene
 
 NOW = "2024-01-01T00:00:00Z"
 HOLD = "x.example.com/hold"
+NEW_EVENTS = GroupVersionResource("events.k8s.io", "v1", "events")
 
 
 async def info(resource: Any = CONFIG_MAPS) -> ResourceInfo:
-    return await Catalogue(MemoryStorage(), "/t/").find(resource)
+    return await Catalogue(MemoryStorage(), "/t/", KINDS).find(resource)
 
 
 def document(*finalizers: str, **metadata: Any) -> Document:

@@ -19,6 +19,7 @@ from pilotage.cli.terminal import BOLD, DIM, GREEN, standard_error, standard_out
 from pilotage.cluster import Cluster
 from pilotage.errors import InvalidDefinition
 from pilotage.http import certificates, server
+from pilotage.kubernetes.bootstrap.publication import publish_authentication, publish_root_ca
 from pilotage.net.sockets import address_text
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.storage import open_served_storage, url_without_password
@@ -72,9 +73,9 @@ async def serve_cluster(cluster: Cluster, options: ServeOptions) -> AsyncIterato
         credentials = load_or_create(options.credentials or default_path(options.storage, options.tenant))
         users = authenticator(options, credentials.token, cluster.registry.context)
         handler = HTTPHandler(cluster.registry, users, exits.enter_context(audited(options)), flags_of(options))
-        await cluster.registry.publish_root_ca(credentials.authority.certificate.decode())
+        await publish_root_ca(cluster.registry, credentials.authority.certificate.decode())
         running = await _start_server(options, handler, credentials, exits)
-        await cluster.registry.publish_authentication(client_authorities(options))
+        await publish_authentication(cluster.registry, client_authorities(options))
         url = f"https://{address_text(options.bind[0], running.port)}"
         authority = credentials.authority.certificate
         write_kubeconfig(options.kubeconfig, kubeconfig_text(url, authority, credentials.token))

@@ -13,17 +13,10 @@ from types import TracebackType
 
 from pilotage.errors import Compacted, StorageError
 from pilotage.server.context import RegistryContext
-from pilotage.server.loops.aggregation import aggregate_roles
-from pilotage.server.loops.contents import ContentsCreator
-from pilotage.server.loops.flowschemas import FlowSchemaChecker
 from pilotage.server.loops.garbage.collection import Collector
-from pilotage.server.loops.pods import PodRemover
 from pilotage.server.loops.progress import LogLoop, Note
-from pilotage.server.loops.protection import Protector
-from pilotage.server.loops.quotas import QuotaCounter
-from pilotage.server.loops.rounds import HistoryCompaction, check_storage, expire_events
+from pilotage.server.loops.rounds import HistoryCompaction, check_storage
 from pilotage.server.loops.termination import Terminator
-from pilotage.server.loops.typechecking import PolicyTypeChecker
 from pilotage.tasks import loop_is_ending
 from pilotage.telemetry.logs import logger
 
@@ -36,14 +29,9 @@ class BackgroundLoops:
 
     def __init__(self, context: RegistryContext, note: Note) -> None:
         self._context = context
-        self._loops: list[LogLoop] = [Terminator(context, note), Protector(context, note), PodRemover(context, note)]
-        if context.contents is not None:
-            self._loops += [
-                ContentsCreator(context, note, context.contents),
-                QuotaCounter(context, note),
-                PolicyTypeChecker(context, note),
-                FlowSchemaChecker(context, note),
-            ]
+        of_kinds = context.kinds.loops(context, note)
+        self._loops: list[LogLoop] = [Terminator(context, note), *of_kinds.logs]
+        self._others = of_kinds.others
         if context.garbage_collection:
             self._loops.append(Collector(context, note))
         self._tasks: list[asyncio.Task[None]] = []
@@ -53,11 +41,9 @@ class BackgroundLoops:
         loops: dict[str, Callable[[], Awaitable[None]]] = {
             **{loop.name: loop.run for loop in self._loops},
             "history": HistoryCompaction(self._context).run,
-            "roles": lambda: aggregate_roles(self._context),
             "storage": lambda: check_storage(self._context),
+            **self._others,
         }
-        if not self._context.storage.expires:
-            loops["events"] = lambda: expire_events(self._context)
         for loop in self._loops:
             await loop.prepare()
         self._tasks = [asyncio.create_task(self._supervise(name, run), name=name) for name, run in loops.items()]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from pilotage.server.strategies.core.endpoints import EndpointsStrategy
-from pilotage.server.strategies.core.namespaces import NamespaceStrategy
 from pilotage.server.strategies.core.serviceaccounts import ServiceAccountStrategy
+from pilotage.server.strategies.namespaces import NamespaceStrategy
 
 from ..writes import created, fields, status_written, updated
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from pilotage.kubernetes import bootstrap
 from pilotage.meta.documents import Document
-from pilotage.server import bootstrap
 from pilotage.server.strategies.flowcontrol.flows import FlowSchemaStrategy, PriorityLevelStrategy
 
 ROWS = json.loads((Path(bootstrap.__file__).parent / "data" / "cluster.json").read_text())

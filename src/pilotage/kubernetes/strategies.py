@@ -7,14 +7,11 @@ its API group, which is imported when the kind is first used, except for those t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import Any
 
-from pilotage.meta.mapping.mapper import RESTMapping
-from pilotage.server.strategies.apiextensions import DefinitionStrategy
 from pilotage.server.strategies.coordination import LeaseStrategy
-from pilotage.server.strategies.core.namespaces import NamespaceStrategy
 from pilotage.server.strategies.events import CoreEventStrategy, EventStrategy
 from pilotage.server.strategies.flowcontrol.flows import FlowSchemaStrategy, PriorityLevelStrategy
 from pilotage.server.strategies.metadatachecks import BOTH, NONE, ONCE, WHOLE, Checks, MetadataChecks
@@ -24,8 +21,6 @@ from pilotage.server.strategies.strategy import Strategy, paths
 
 _PACKAGE = "pilotage.server.strategies"
 _FLAGS = frozenset(field.name for field in fields(Strategy))
-SUBRESOURCES = ("status", "finalize", "ephemeralcontainers", "resize", "approval", "scale")
-"""Those that are served; a kind may name more."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,7 +76,6 @@ STRATEGIES: Mapping[str, Strategy] = {
         metadata_checks=NONE,
     ),
     "limitranges": _kind("core.limitranges:LimitRangeStrategy", WHOLE, create_on_update=True),
-    "namespaces": NamespaceStrategy(name_form="label", selectable_fields=paths("status.phase"), metadata_checks=BOTH),
     "nodes": _kind("core.nodes:NodeStrategy", BOTH, selectable_fields=paths("spec.unschedulable")),
     "persistentvolumes": _kind("volumes.persistentvolumes:PersistentVolumeStrategy", MetadataChecks(Checks(0, 2))),
     "persistentvolumeclaims": _kind("volumes.persistentvolumeclaims:PersistentVolumeClaimStrategy", BOTH),
@@ -135,7 +129,6 @@ STRATEGIES: Mapping[str, Strategy] = {
     "validatingwebhookconfigurations.admissionregistration.k8s.io": _admission(
         "webhooks:ValidatingWebhookConfigurationStrategy"
     ),
-    "customresourcedefinitions.apiextensions.k8s.io": DefinitionStrategy(generation=True, unconditional_update=False),
     "apiservices.apiregistration.k8s.io": _kind(
         "apiregistration:APIServiceStrategy", BOTH, name_form="path", unconditional_update=False
     ),
@@ -217,12 +210,3 @@ STRATEGIES: Mapping[str, Strategy] = {
     "volumeattributesclasses.storage.k8s.io": _kind("storage.classes:VolumeAttributesClassStrategy"),
 }
 """By resource (`pods`, `deployments.apps`), or by resource and version (`name.group/v1`)."""
-
-_DEFAULT = Strategy()
-
-
-def strategy_for(resource: RESTMapping) -> Strategy:
-    """The strategy of a built-in resource: that of its version if there is one, else that of its name."""
-    name, version = str(resource.resource.group_resource), resource.resource.version
-    found = STRATEGIES.get(f"{name}/{version}") or STRATEGIES.get(name, _DEFAULT)
-    return replace(found, subresources=tuple(each for each in SUBRESOURCES if each in resource.subresources))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pilotage.errors import RevisionConflict
-from pilotage.server.namespacecontents import NamespaceContents
+from pilotage.kubernetes.bootstrap.publication import publish_root_ca
+from pilotage.kubernetes.core.namespacecontents import NamespaceContents
 from pilotage.storage.interface import Operation
 from pilotage.storage.memory import MemoryStorage
 
-from ..registries import CONFIG_MAPS, opened
+from ....server.registries import CONFIG_MAPS, opened
 
 
 class Contended(MemoryStorage):
@@ -26,6 +27,6 @@ async def test_many_conflicts_in_a_row_are_no_failure() -> None:
     storage = Contended()
     async with opened(storage, contents=NamespaceContents()) as api:
         storage.conflicts = 2000
-        await api.registry.publish_root_ca("PEM")
+        await publish_root_ca(api.registry, "PEM")
         found = await api.get(CONFIG_MAPS, "kube-root-ca.crt", "default")
         assert found["data"] == {"ca.crt": "PEM"}

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from pilotage.kubernetes.core.namespacecontents import NamespaceContents
+from pilotage.kubernetes.flowcontrol.dangling import FIELD_MANAGER, SCHEMAS, condition
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.server.loops.flowschemas import FIELD_MANAGER, SCHEMAS, condition
-from pilotage.server.namespacecontents import NamespaceContents
 
-from ..registries import Api, opened
+from ...server.registries import Api, opened
 
 LEVELS = GroupVersionResource("flowcontrol.apiserver.k8s.io", "v1", "prioritylevelconfigurations")
 SCHEMA = {"metadata": {"name": "mine"}, "spec": {"priorityLevelConfiguration": {"name": "level"}}}

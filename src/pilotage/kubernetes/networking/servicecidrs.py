@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from ipaddress import ip_address, ip_network
 
+from pilotage.kubernetes.core.services.addresses import MANAGED_BY
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.services.ranges import Network
-from pilotage.server.writes.addresses import MANAGED_BY
 
 _BLOCKED = "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"
 

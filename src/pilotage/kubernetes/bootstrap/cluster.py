@@ -15,14 +15,14 @@ from pathlib import Path
 import msgspec
 
 from pilotage.errors import RevisionConflict
+from pilotage.kubernetes.core.services.addresses import ADOPTED
+from pilotage.kubernetes.rbac.aggregation import CLUSTER_ROLES, aggregated
 from pilotage.meta.documents import Document
 from pilotage.server import records
 from pilotage.server.access.rbac import GROUP
 from pilotage.server.context import RegistryContext
-from pilotage.server.loops.aggregation import CLUSTER_ROLES, aggregated
 from pilotage.server.ownership.owners import set_owner
 from pilotage.server.strategies.services.ranges import SERVICE_RANGES, families_of
-from pilotage.server.writes.addresses import ADOPTED
 from pilotage.storage.interface import Operation, Put
 from pilotage.telemetry.logs import logger
 
@@ -47,17 +47,17 @@ class _Row(msgspec.Struct):
     object: Document
 
 
-async def create_cluster_objects(context: RegistryContext) -> None:
+async def create_cluster_objects(ranges: Sequence[str], context: RegistryContext) -> None:
     """Create the objects that do not exist. Objects that an older version of the program created are not changed."""
     now = context.now().encode()
     wanted: dict[str, bytes] = {}
     if context.authorization:
         wanted |= _roles()
     if context.contents is not None:
-        wanted |= _of_network(_recorded(), context.service_ranges)
+        wanted |= _of_network(_recorded(), ranges)
         if await context.storage.get(f"{context.prefix}{_KUBERNETES}") is None:
             wanted[ADOPTED] = b""
-        await _add_family(context)
+        await _add_family(context, list(ranges))
     puts: list[Operation] = []
     for below, value in wanted.items():
         key = context.prefix + below
@@ -82,10 +82,10 @@ def _of_network(recorded: dict[str, bytes], ranges: Sequence[str]) -> dict[str, 
     return made
 
 
-async def _add_family(context: RegistryContext) -> None:
+async def _add_family(context: RegistryContext, ranges: list[str]) -> None:
     """Add the second range to the default ServiceCIDR of a cluster that has one, if the first one is the same."""
-    entry, ranges = await context.storage.get(f"{context.prefix}{_DEFAULT_CIDR}"), list(context.service_ranges)
-    if entry is None or context.service_ranges == SERVICE_RANGES:
+    entry = await context.storage.get(f"{context.prefix}{_DEFAULT_CIDR}")
+    if entry is None or tuple(ranges) == SERVICE_RANGES:
         return
     document = records.decode(entry.value)
     cidrs = document["spec"]["cidrs"]

@@ -8,17 +8,18 @@ from typing import Any
 import pytest
 
 from pilotage.errors import AlreadyExists, InternalError, Invalid
+from pilotage.kubernetes.assembly import cluster_context
+from pilotage.kubernetes.core.services.addresses import ADDRESSES, ADOPTED
+from pilotage.kubernetes.core.services.allocation import PORTS
+from pilotage.kubernetes.kinds import kind_set
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, Verb, WriteOptions
-from pilotage.server.assembly import cluster_context
 from pilotage.server.registry import Registry
 from pilotage.server.strategies.services.ranges import NODE_PORTS, SERVICE_RANGES
-from pilotage.server.writes.addresses import ADDRESSES, ADOPTED
-from pilotage.server.writes.allocation import PORTS
 from pilotage.storage.interface import Delete, Snapshot
 from pilotage.storage.memory import MemoryStorage
 
-from ..registries import Api, opened
+from ....server.registries import Api, opened
 
 SERVICES = GroupVersionResource("", "v1", "services")
 IP_ADDRESSES = GroupVersionResource("networking.k8s.io", "v1", "ipaddresses")
@@ -88,7 +89,7 @@ async def test_an_address_outside_of_the_range_is_refused_as_kube_apiserver_refu
 
 
 async def test_a_full_network_is_an_error_of_the_server() -> None:
-    async with opened(service_ranges=("10.5.0.0/28",)) as api:
+    async with opened(kinds=kind_set(("10.5.0.0/28",))) as api:
         made = [await make(api, f"s{number}") for number in range(14)]
         with pytest.raises(InternalError, match="range is full"):
             await make(api, "last")
@@ -97,7 +98,7 @@ async def test_a_full_network_is_an_error_of_the_server() -> None:
 
 async def test_addresses_that_were_stored_without_their_objects_are_not_given_again() -> None:
     storage = MemoryStorage()
-    async with opened(storage, service_ranges=("10.5.0.0/28",)) as api:
+    async with opened(storage, kinds=kind_set(("10.5.0.0/28",))) as api:
         taken = (await make(api, "one", type="NodePort"))["clusterIP"]
         for key in (f"/default/{ADDRESSES}{taken}", f"/default/{ADOPTED}", f"/default/{PORTS}"):
             await storage.commit(Delete(key))
@@ -146,7 +147,7 @@ async def test_a_change_of_the_type_releases_the_address_with_the_service() -> N
 
 
 async def test_a_cluster_of_two_families_gives_two_addresses_and_takes_the_second_one_back() -> None:
-    async with opened(service_ranges=("10.5.0.0/24", "fd00::/112")) as api:
+    async with opened(kinds=kind_set(("10.5.0.0/24", "fd00::/112"))) as api:
         spec = await make(api, "one", ipFamilyPolicy="PreferDualStack")
         assert spec["ipFamilies"] == ["IPv4", "IPv6"]
         assert [ip_address(text).version for text in spec["clusterIPs"]] == [4, 6]

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from pilotage.kubernetes.strategies import DeferredStrategy
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.builtin import DeferredStrategy
 
 
 def test_the_flags_are_known_before_the_class_is_imported() -> None:
@@ -32,10 +32,11 @@ def test_all_else_is_that_of_the_class() -> None:
 
 def test_a_server_starts_without_the_rules_of_every_kind() -> None:
     program = (
-        "import sys, pilotage.server.catalogue.catalogue as c; c._builtins(('IPv4',)); "
-        "print([m for m in sys.modules if m.startswith('pilotage.server.strategies.') and m.count('.') > 3])"
+        "import sys; from pilotage.kubernetes.kinds import KINDS; "
+        "from pilotage.server.catalogue.catalogue import builtins; builtins(KINDS); "
+        "print([m for m in sys.modules if m.startswith('pilotage.kubernetes.') and m.count('.') > 2])"
     )
     output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    loaded = {name.split(".")[3] for name in ast.literal_eval(output)}
+    loaded = {name.split(".")[2] for name in ast.literal_eval(output)}
     assert loaded.isdisjoint({"apps", "batch", "autoscaling", "networking", "policy"}), output
     assert "services.rules" not in output

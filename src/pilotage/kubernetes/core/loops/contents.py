@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from pilotage.errors import RevisionConflict
+from pilotage.kubernetes.core.namespacecontents import NamespaceContents
 from pilotage.server import records
 from pilotage.server.catalogue.catalogue import NAMESPACES
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.progress import LogLoop, Note
-from pilotage.server.namespacecontents import NamespaceContents
 from pilotage.storage.interface import Check, Event
 
 

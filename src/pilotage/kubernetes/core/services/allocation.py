@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import TracebackType
 
 import msgspec
 
 from pilotage.codec.defaults.networking import has_node_ports
 from pilotage.errors import Cause
+from pilotage.kubernetes.core.services.addresses import AddressAllocation, ServiceRanges, released
 from pilotage.meta.causes import internal_error, invalid
 from pilotage.meta.documents import Document, copied
 from pilotage.server.context import RegistryContext
+from pilotage.server.matching.configurations import CurrentObjects
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.strategies.services.cidrs import CIDRS, ready_ranges
 from pilotage.server.strategies.services.kinds import (
     is_headless,
     needs_cluster_ip,
@@ -21,7 +26,6 @@ from pilotage.server.strategies.services.kinds import (
     node_ports,
 )
 from pilotage.server.strategies.services.ranges import NODE_PORTS
-from pilotage.server.writes.addresses import AddressAllocation, released
 from pilotage.storage.interface import Entry, Operation, Put
 
 PORTS = "allocations/ports"
@@ -97,11 +101,22 @@ class _PortList:
         return Put(f"{self.context.prefix}{PORTS}", value, expected=self.revision)
 
 
-@dataclass(frozen=True, slots=True)
 class ServiceAllocations:
-    """Allocates the missing addresses and ports of a Service."""
+    """Allocates the missing addresses and ports of Services. The ranges are watched inside of the block."""
 
-    context: RegistryContext
+    def __init__(self, ranges: Sequence[str], context: RegistryContext) -> None:
+        self._context = context
+        self._cidrs = CurrentObjects(context.storage, context.prefix + CIDRS, ready_ranges)
+        self._ranges = ServiceRanges(self._cidrs, ranges)
+
+    async def __aenter__(self) -> ServiceAllocations:
+        await self._cidrs.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._cidrs.__aexit__(kind, error, traceback)
 
     async def allocate(
         self, info: ResourceInfo, document: Document, own: Entry | None, *, dry_run: bool
@@ -116,28 +131,27 @@ class ServiceAllocations:
         if had is not None and _keeps(document["spec"], had):
             return document, []
         document = copied(document)  # a copy: the caller may have to retry with the original
-        addresses = AddressAllocation(self.context, document, had.addresses if had else (), dry_run)
+        addresses = AddressAllocation(self._context, document, had.addresses if had else (), self._ranges, dry_run)
         if causes := await addresses.fill():
             raise info.invalid(name, causes)
         operations = addresses.operations
         before = frozenset(had.ports) if had is not None else frozenset[int]()
         if _lacks_ports(document["spec"], had) or not before <= _ports(document["spec"]):
-            taken = await _PortList.read(self.context)
-            if causes := _Choice(taken.ports, had, self.context.chance, dry_run).fill(document["spec"]):
+            taken = await _PortList.read(self._context)
+            if causes := _Choice(taken.ports, had, self._context.chance, dry_run).fill(document["spec"]):
                 raise info.invalid(name, causes)
             taken.ports -= before - _ports(document["spec"])
             operations.append(taken.put())
         return document, operations
 
-
-async def releases(context: RegistryContext, entry: Entry) -> list[Operation]:
-    """The operations that release all that a stored Service has, which is removed in the same commit."""
-    operations = await released(context, entry.value)
-    if ports := _Taken.of(entry.value).ports:
-        taken = await _PortList.read(context)
-        taken.ports -= ports
-        operations.append(taken.put())
-    return operations
+    async def release(self, entry: Entry) -> list[Operation]:
+        """The operations that release all that a stored Service has, which is removed in the same commit."""
+        operations = await released(self._context, entry.value)
+        if ports := _Taken.of(entry.value).ports:
+            taken = await _PortList.read(self._context)
+            taken.ports -= ports
+            operations.append(taken.put())
+        return operations
 
 
 def _keeps(spec: Document, had: _Taken) -> bool:

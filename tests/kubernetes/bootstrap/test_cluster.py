@@ -7,14 +7,15 @@ import asyncio
 import pytest
 
 from pilotage.errors import Forbidden, InvalidDefinition, NotFound
+from pilotage.kubernetes.assembly import cluster_context
+from pilotage.kubernetes.bootstrap.publication import publish_root_ca
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, Verb
-from pilotage.server.assembly import cluster_context
 from pilotage.server.registry import Registry
 from pilotage.storage.memory import MemoryStorage
 
-from ..plugins.environments import PRIORITY_CLASSES, SERVICE_ACCOUNTS, with_plugins
-from ..registries import CONFIG_MAPS, NAMESPACES, Api
+from ...server.plugins.environments import PRIORITY_CLASSES, SERVICE_ACCOUNTS, with_plugins
+from ...server.registries import CONFIG_MAPS, NAMESPACES, Api
 
 FLOW_SCHEMAS = GroupVersionResource("flowcontrol.apiserver.k8s.io", "v1", "flowschemas")
 SERVICES = GroupVersionResource("", "v1", "services")
@@ -76,11 +77,11 @@ async def test_the_service_account_is_created_again_but_not_in_a_namespace_that_
 async def test_a_server_with_a_certificate_authority_publishes_it_in_each_namespace() -> None:
     async with with_plugins() as api:
         assert await api.names(CONFIG_MAPS) == [], "a server in this process has none"
-        await api.registry.publish_root_ca("PEM")
+        await publish_root_ca(api.registry, "PEM")
         assert await api.names(CONFIG_MAPS) == [ROOT_CA] * 4
         await api.create(NAMESPACES, {"metadata": {"name": "mine"}})
         assert (await api.get(CONFIG_MAPS, ROOT_CA, "mine"))["data"] == {"ca.crt": "PEM"}
-        await api.registry.publish_root_ca("NEW")
+        await publish_root_ca(api.registry, "NEW")
         assert {one["data"]["ca.crt"] for one in await api.all(CONFIG_MAPS)} == {"NEW"}, "as after a new authority"
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from pilotage.server.strategies.builtin import STRATEGIES, strategy_for
+from pilotage.kubernetes.kinds import KINDS
+from pilotage.kubernetes.strategies import STRATEGIES
+from pilotage.server.catalogue.catalogue import strategy_for
 from pilotage.types import builtin
 
 
@@ -13,7 +15,7 @@ def test_a_selectable_field_is_a_plain_value_of_the_schema() -> None:
     for mapping in builtin.resources():
         if mapping.resource.group_resource == ("events.k8s.io", "events"):
             continue  # selected in the stored form, which is that of core/v1
-        for path in strategy_for(mapping).selectable_fields.values():
+        for path in strategy_for(mapping, KINDS).selectable_fields.values():
             if path[-1] == "":
                 continue  # a field that is accepted and always empty
             schema = builtin.schema(mapping.gvk)
@@ -31,5 +33,5 @@ def test_events_are_selected_by_the_stored_fields() -> None:
 
 
 def test_only_subresources_that_are_served_are_named() -> None:
-    served = {name for mapping in builtin.resources() for name in strategy_for(mapping).subresources}
+    served = {name for mapping in builtin.resources() for name in strategy_for(mapping, KINDS).subresources}
     assert served == {"status", "finalize", "ephemeralcontainers", "resize", "approval", "scale"}

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from pilotage.kubernetes.core.namespacecontents import NamespaceContents
+from pilotage.kubernetes.kinds import kind_set
 from pilotage.meta.scalars import times
 from pilotage.server.context import RegistryContext
-from pilotage.server.namespacecontents import NamespaceContents
 from pilotage.server.plugins.catalogue import NAMESPACE_LIFECYCLE, enabled
 from pilotage.server.strategies.services.ranges import SERVICE_RANGES, checked_ranges
 from pilotage.storage.interface import Storage
@@ -35,5 +36,5 @@ def cluster_context(
         namespace_lifecycle=lifecycle,
         contents=NamespaceContents(),
         plugins=names,
-        service_ranges=checked_ranges(service_ranges),
+        kinds=kind_set(checked_ranges(service_ranges)),
     )

@@ -16,6 +16,7 @@ from pilotage.meta.causes import internal_error, invalid
 from pilotage.meta.documents import Document
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
+from pilotage.server.matching.configurations import CurrentObjects
 from pilotage.server.ownership.owners import set_owner
 from pilotage.server.strategies.services.cidrs import ReadyRange
 from pilotage.server.strategies.services.kinds import is_headless, needs_cluster_ip
@@ -31,6 +32,23 @@ _FAMILY = "ipaddress.kubernetes.io/ip-family"
 _AT_ONCE = 100  # an etcd allows 128 operations in a commit, unless it is configured otherwise
 
 
+@dataclass(frozen=True, slots=True)
+class ServiceRanges:
+    """The ranges of the addresses of Services."""
+
+    cidrs: CurrentObjects[Sequence[ReadyRange] | None]
+    """Those of the ServiceCIDRs."""
+    defaults: Sequence[str]
+    """Those of a server that creates no ServiceCIDRs."""
+
+    async def ready(self) -> Sequence[ReadyRange]:
+        """The ranges that addresses can be allocated from now."""
+        found = await self.cidrs.list()
+        if found is not None:
+            return found
+        return [ReadyRange(each, None) for each in map(address_range, self.defaults) if each is not None]
+
+
 @dataclass(slots=True)
 class AddressAllocation:
     """Allocates the addresses of one Service, and releases those that it had."""
@@ -39,6 +57,7 @@ class AddressAllocation:
     service: Document
     had: Collection[str]
     """The addresses of the stored Service."""
+    ranges: ServiceRanges
     dry_run: bool
     operations: list[Operation] = field(default_factory=list)
     """What the commit of the Service must include."""
@@ -62,7 +81,7 @@ class AddressAllocation:
         if all(text in self.had for text in addresses):
             return []
         await adopt(self.context)
-        ranges = await self._ranges()
+        ranges = await self.ranges.ready()
         for index, (text, family) in enumerate(zip(addresses, self.service["spec"]["ipFamilies"], strict=False)):
             if text in self.had:
                 continue
@@ -72,13 +91,6 @@ class AddressAllocation:
                 detail = f"failed to allocate IP {text}: {problem}"
                 return [invalid("spec.clusterIPs", given, detail, whole=True)]
         return []
-
-    async def _ranges(self) -> Sequence[ReadyRange]:
-        found = await self.context.service_cidrs.list()
-        if found is not None:
-            return found
-        ranges = map(address_range, self.context.service_ranges)  # the server creates no ServiceCIDRs
-        return [ReadyRange(each, None) for each in ranges if each is not None]
 
     async def _request(self, ranges: Sequence[ReadyRange], text: str) -> str:
         """Allocate a certain address. Returns why it cannot be."""
