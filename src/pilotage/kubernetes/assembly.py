@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from pilotage.kubernetes.core.namespacecontents import NamespaceContents
 from pilotage.kubernetes.kinds import kind_set
+from pilotage.kubernetes.plugins import NAMESPACE_LIFECYCLE, enabled
 from pilotage.meta.scalars import times
 from pilotage.server.context import RegistryContext
-from pilotage.server.plugins.catalogue import NAMESPACE_LIFECYCLE, enabled
 from pilotage.server.strategies.services.ranges import SERVICE_RANGES, checked_ranges
 from pilotage.storage.interface import Storage
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
+from pilotage.kubernetes.plugins import PLUGINS
 from pilotage.kubernetes.strategies import STRATEGIES
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.server.kinds import KindSet, Loops
@@ -43,6 +44,7 @@ def kind_set(service_ranges: tuple[str, ...]) -> KindSet:
         strategies={**STRATEGIES, "services": services},
         stored_as=_STORED_AS,
         deprecated=_DEPRECATED,
+        plugins=PLUGINS,
         allocator=partial(_allocator, service_ranges),
         loops=_loops,
         create_objects=partial(_create_objects, service_ranges),

@@ -128,7 +128,7 @@ class RegistryContext:
             self.configurations, self.webhooks, self.convert, self.authorizer, self.uid, self.catalogue, self.converter
         )
         context = PluginContext(self.storage, self.prefix, self.suffix, self.authorizer, dynamic, self.quotas)
-        plugins = plugin_chain(self.plugins, context)
+        plugins = plugin_chain(self.kinds.plugins, self.plugins, context)
         escalation = Limited(lambda: EscalationCheck(self.authorizer), GRANTING)
         validating = (escalation, *self.admission.validating, *plugins.validating)
         return Admission((*self.admission.mutating, *plugins.mutating), validating)

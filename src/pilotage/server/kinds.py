@@ -48,6 +48,23 @@ class NamespaceContents(Protocol):
         """The writes that create the missing objects of a namespace."""
 
 
+@dataclass(frozen=True, slots=True)
+class PluginRow:
+    """An admission plugin."""
+
+    name: str
+    default: bool = True
+    module: str = ""
+    """The module of the class of this name; empty if it is part of the registry, or has no effect."""
+    configured_by: str = ""
+    """The stored objects without which it does nothing: `configurations` or `quotas`."""
+    resources: tuple[GroupResource, ...] = ()
+    """The resources that it checks; empty: all."""
+    phases: str = "mutate"
+    """Which of its methods are part of the chain."""
+    implemented: bool = True
+
+
 class Loops(NamedTuple):
     """The background loops of kinds."""
 
@@ -79,6 +96,8 @@ class KindSet:
     """The warnings for deprecated kinds."""
     custom: Mapping[GroupResource, type[CustomResourceStrategy]] = field(default_factory=dict)
     """The custom resources with rules of their own."""
+    plugins: Sequence[PluginRow] = ()
+    """The admission plugins, in their order."""
     allocator: Callable[[RegistryContext], Allocator] | None = None
     loops: Callable[[RegistryContext, Note], Loops] = _no_loops
     create_objects: Callable[[RegistryContext], Awaitable[None]] = _no_objects

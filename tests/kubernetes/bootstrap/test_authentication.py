@@ -3,8 +3,8 @@ from __future__ import annotations
 from pilotage.kubernetes.bootstrap.authentication import CLIENT_CA, TOKEN_TRACKING
 from pilotage.kubernetes.bootstrap.publication import publish_authentication
 
-from ...server.plugins.environments import with_plugins
 from ...server.registries import CONFIG_MAPS
+from ..environments import with_plugins
 
 
 async def test_a_server_publishes_since_when_it_tracks_tokens_and_whom_it_trusts() -> None:

@@ -14,8 +14,8 @@ from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.registry import Registry
 from pilotage.storage.memory import MemoryStorage
 
-from ...server.plugins.environments import PRIORITY_CLASSES, SERVICE_ACCOUNTS, with_plugins
 from ...server.registries import CONFIG_MAPS, NAMESPACES, Api
+from ..environments import PRIORITY_CLASSES, SERVICE_ACCOUNTS, with_plugins
 
 FLOW_SCHEMAS = GroupVersionResource("flowcontrol.apiserver.k8s.io", "v1", "flowschemas")
 SERVICES = GroupVersionResource("", "v1", "services")

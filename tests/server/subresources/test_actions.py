@@ -21,7 +21,7 @@ from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, Verb, WriteOptions
 from pilotage.server.subresources.evictions import check_budget
 
-from ..plugins.environments import PODS, SERVICE_ACCOUNTS, pod
+from ...kubernetes.environments import PODS, SERVICE_ACCOUNTS, pod
 from ..registries import NAMESPACES, SECRETS, Api, opened
 
 BUDGETS = GroupVersionResource("policy", "v1", "poddisruptionbudgets")

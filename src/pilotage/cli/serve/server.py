@@ -106,7 +106,7 @@ def _flag_text(value: object) -> str:
 
 def _admission_plugins(options: ServeOptions) -> tuple[str, ...]:
     """The plugins to enable: a cluster has ServiceAccount on, which an embedded one has off."""
-    from pilotage.server.plugins.catalogue import enabled
+    from pilotage.kubernetes.plugins import enabled
 
     try:
         enabled(options.enable_admission_plugins, options.disable_admission_plugins)

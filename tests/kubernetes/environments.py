@@ -12,7 +12,7 @@ from pilotage.meta.kinds import GroupVersionResource
 from pilotage.server.registry import Registry
 from pilotage.storage.memory import MemoryStorage
 
-from ..registries import Api
+from ..server.registries import Api
 
 PODS = GroupVersionResource("", "v1", "pods")
 CLAIMS = GroupVersionResource("", "v1", "persistentvolumeclaims")

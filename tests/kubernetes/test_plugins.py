@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from pilotage.errors import InvalidDefinition, NotFound
-from pilotage.server.plugins.catalogue import DEFAULT, enabled
+from pilotage.kubernetes.plugins import DEFAULT, enabled
 
-from ..registries import CONFIG_MAPS, NAMESPACES
+from ..server.registries import CONFIG_MAPS, NAMESPACES
 from .environments import with_plugins
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 from pilotage.errors import Cause
+from pilotage.kubernetes.core.plugins.podsecuritychecks import violations
 from pilotage.meta.causes import invalid, invalid_error
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.plugin import Plugin, forbidden, section
-from pilotage.server.plugins.podsecuritychecks import violations
 
 _PREFIX = "pod-security.kubernetes.io/"
 _LEVELS = ("privileged", "baseline", "restricted")

@@ -10,8 +10,8 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, Verb, WriteOptions
 
-from ..registries import CONFIG_MAPS, Api
-from .environments import CLAIMS, PODS, claim, pod, with_plugins
+from ....server.registries import CONFIG_MAPS, Api
+from ...environments import CLAIMS, PODS, claim, pod, with_plugins
 
 QUOTAS = GroupVersionResource("", "v1", "resourcequotas")
 SERVICES = GroupVersionResource("", "v1", "services")

@@ -5,8 +5,8 @@ import pytest
 from pilotage.errors import Forbidden
 from pilotage.meta.kinds import GroupVersionResource
 
-from ..registries import CONFIG_MAPS
-from .environments import PODS, pod, with_plugins
+from ....server.registries import CONFIG_MAPS
+from ...environments import PODS, pod, with_plugins
 
 SERVICES = GroupVersionResource("", "v1", "services")
 

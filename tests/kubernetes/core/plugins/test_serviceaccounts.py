@@ -4,7 +4,7 @@ import pytest
 
 from pilotage.errors import Forbidden
 
-from .environments import PODS, SERVICE_ACCOUNTS, pod, with_plugins
+from ...environments import PODS, SERVICE_ACCOUNTS, pod, with_plugins
 
 
 async def test_a_pod_runs_as_a_service_account_and_mounts_its_token() -> None:

@@ -9,7 +9,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, Verb
 
-from .environments import PODS, PRIORITY_CLASSES, pod, with_plugins
+from ...environments import PODS, PRIORITY_CLASSES, pod, with_plugins
 
 NODES = GroupVersionResource("", "v1", "nodes")
 RUNTIME_CLASSES = GroupVersionResource("node.k8s.io", "v1", "runtimeclasses")

@@ -8,8 +8,8 @@ from pilotage.errors import Forbidden
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 
-from ..registries import Api
-from .environments import PODS, pod, with_plugins
+from ....server.registries import Api
+from ...environments import PODS, pod, with_plugins
 
 NODES = GroupVersionResource("", "v1", "nodes")
 

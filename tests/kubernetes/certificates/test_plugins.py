@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 
 from pilotage.errors import Forbidden
+from pilotage.kubernetes.certificates.plugins import (
+    CertificateApproval,
+    CertificateSigning,
+    CertificateSubjectRestriction,
+)
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, User, Verb
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.admission import Attributes, Operation
-from pilotage.server.plugins.certificates import (
-    CertificateApproval,
-    CertificateSigning,
-    CertificateSubjectRestriction,
-)
 from pilotage.server.plugins.plugin import PluginContext
 from pilotage.storage.interface import Put
 from pilotage.storage.memory import MemoryStorage

@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 
 from pilotage.errors import Forbidden, NotFound
+from pilotage.kubernetes.core.plugins.pods import TaintNodesByCondition
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.plugin import PluginContext
-from pilotage.server.plugins.pods import TaintNodesByCondition
 from pilotage.storage.memory import MemoryStorage
 
-from ..registries import Api
-from .environments import CLAIMS, PODS, claim, pod, with_plugins
+from ...server.registries import Api
+from ..environments import CLAIMS, PODS, claim, pod, with_plugins
 
 STORAGE_CLASSES = GroupVersionResource("storage.k8s.io", "v1", "storageclasses")
 INGRESS_CLASSES = GroupVersionResource("networking.k8s.io", "v1", "ingressclasses")

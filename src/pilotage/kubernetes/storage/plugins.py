@@ -1,15 +1,15 @@
-"""Plugins about default classes: of storage and of ingresses; and about the protection and the size of volumes."""
+"""Plugins about volumes: their default class, protection and size."""
 
 from __future__ import annotations
 
+from pilotage.kubernetes.defaultclasses import default_class
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.server.admission import Attributes, Operation
-from pilotage.server.plugins.plugin import Plugin, PluginContext, annotations_of, forbidden, section
+from pilotage.server.plugins.plugin import Plugin, annotations_of, forbidden, section
 from pilotage.server.strategies.checks.quantities import quantity
 
 _STORAGE_CLASSES = "storage.k8s.io/storageclasses/"
-_INGRESS_CLASSES = "networking.k8s.io/ingressclasses/"
 _DEFAULT_STORAGE = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 _STORAGE_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 _PROTECTION = {
@@ -17,17 +17,6 @@ _PROTECTION = {
     "persistentvolumes": "kubernetes.io/pv-protection",
     "volumeattributesclasses": "kubernetes.io/vac-protection",
 }
-
-
-async def _default_class(context: PluginContext, collection: str, *annotations: str) -> str:
-    """The name of the default class, the newest if there are several; empty if there is none."""
-    found = [
-        one["metadata"]
-        for one in await context.list(collection)
-        if any((one["metadata"].get("annotations") or {}).get(annotation) == "true" for annotation in annotations)
-    ]
-    newest = max((one.get("creationTimestamp", "") for one in found), default="")
-    return min((one["name"] for one in found if one.get("creationTimestamp", "") == newest), default="")
 
 
 class DefaultStorageClass(Plugin):
@@ -39,21 +28,8 @@ class DefaultStorageClass(Plugin):
         spec = section(attributes.new, "spec")
         if "storageClassName" in spec or _STORAGE_ANNOTATION in annotations_of(attributes.new):
             return
-        if name := await _default_class(self.context, _STORAGE_CLASSES, *_DEFAULT_STORAGE):
+        if name := await default_class(self.context, _STORAGE_CLASSES, *_DEFAULT_STORAGE):
             spec["storageClassName"] = name
-
-
-class DefaultIngressClass(Plugin):
-    """An Ingress without a class has the default one."""
-
-    async def mutate(self, attributes: Attributes) -> None:
-        if attributes.subresource or attributes.operation is not Operation.CREATE:
-            return
-        spec = section(attributes.new, "spec")
-        if "ingressClassName" in spec or "kubernetes.io/ingress.class" in annotations_of(attributes.new):
-            return
-        if name := await _default_class(self.context, _INGRESS_CLASSES, "ingressclass.kubernetes.io/is-default-class"):
-            spec["ingressClassName"] = name
 
 
 class StorageObjectInUseProtection(Plugin):

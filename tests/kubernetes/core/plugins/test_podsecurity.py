@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from pilotage.errors import Forbidden, Invalid
+from pilotage.kubernetes.core.plugins.podsecuritychecks import violations
 from pilotage.meta.documents import Document
 from pilotage.rest.request import APIRequest, Verb
-from pilotage.server.plugins.podsecuritychecks import violations
 
-from ..registries import NAMESPACES, Api
-from .environments import PODS, pod, with_plugins
+from ....server.registries import NAMESPACES, Api
+from ...environments import PODS, pod, with_plugins
 
 CASES: dict[str, Document] = json.loads((Path(__file__).parent / "podsecurity.json").read_text())
 VERSIONS: Document = json.loads((Path(__file__).parent / "podsecurityversions.json").read_text())
