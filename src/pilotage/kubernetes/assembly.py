@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pilotage.kubernetes.core.namespacecontents import NamespaceContents
+from pilotage.kubernetes.core.services.ranges import SERVICE_RANGES, checked_ranges
 from pilotage.kubernetes.kinds import kind_set
 from pilotage.kubernetes.plugins import NAMESPACE_LIFECYCLE, enabled
 from pilotage.meta.scalars import times
 from pilotage.server.context import RegistryContext
-from pilotage.server.strategies.services.ranges import SERVICE_RANGES, checked_ranges
 from pilotage.storage.interface import Storage
 
 

@@ -10,11 +10,11 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
+from pilotage.kubernetes.core.services.ranges import SERVICE_RANGES, families_of
 from pilotage.kubernetes.plugins import PLUGINS
 from pilotage.kubernetes.strategies import STRATEGIES
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.server.kinds import KindSet, Loops
-from pilotage.server.strategies.services.ranges import SERVICE_RANGES, families_of
 from pilotage.types import builtin
 
 if TYPE_CHECKING:

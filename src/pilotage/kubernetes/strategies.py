@@ -11,15 +11,15 @@ from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import Any
 
-from pilotage.server.strategies.coordination import LeaseStrategy
-from pilotage.server.strategies.events import CoreEventStrategy, EventStrategy
-from pilotage.server.strategies.flowcontrol.flows import FlowSchemaStrategy, PriorityLevelStrategy
+from pilotage.kubernetes.coordination.leases import LeaseStrategy
+from pilotage.kubernetes.core.events import CoreEventStrategy, EventStrategy
+from pilotage.kubernetes.core.secrets import ConfigMapStrategy, SecretStrategy
+from pilotage.kubernetes.flowcontrol.flows import FlowSchemaStrategy, PriorityLevelStrategy
 from pilotage.server.strategies.metadatachecks import BOTH, NONE, ONCE, WHOLE, Checks, MetadataChecks
 from pilotage.server.strategies.scaling import REPLICAS, REPLICAS_BY_LABELS
-from pilotage.server.strategies.secrets import ConfigMapStrategy, SecretStrategy
 from pilotage.server.strategies.strategy import Strategy, paths
 
-_PACKAGE = "pilotage.server.strategies"
+_PACKAGE = "pilotage.kubernetes"
 _FLAGS = frozenset(field.name for field in fields(Strategy))
 
 
@@ -55,7 +55,7 @@ def _admission(target: str) -> Strategy:
 
 
 def _rbac(target: str) -> Strategy:
-    return _kind(f"rbac:{target}", BOTH, name_form="path", create_on_update=True)
+    return _kind(f"rbac.roles:{target}", BOTH, name_form="path", create_on_update=True)
 
 
 def _object_paths(prefix: str, stored: str, *names: str, **renamed: str) -> Mapping[str, tuple[str, ...]]:
@@ -77,10 +77,10 @@ STRATEGIES: Mapping[str, Strategy] = {
     ),
     "limitranges": _kind("core.limitranges:LimitRangeStrategy", WHOLE, create_on_update=True),
     "nodes": _kind("core.nodes:NodeStrategy", BOTH, selectable_fields=paths("spec.unschedulable")),
-    "persistentvolumes": _kind("volumes.persistentvolumes:PersistentVolumeStrategy", MetadataChecks(Checks(0, 2))),
-    "persistentvolumeclaims": _kind("volumes.persistentvolumeclaims:PersistentVolumeClaimStrategy", BOTH),
+    "persistentvolumes": _kind("core.volumes.persistentvolumes:PersistentVolumeStrategy", MetadataChecks(Checks(0, 2))),
+    "persistentvolumeclaims": _kind("core.volumes.persistentvolumeclaims:PersistentVolumeClaimStrategy", BOTH),
     "pods": _kind(
-        "pods.strategy:PodStrategy",
+        "core.pods.strategy:PodStrategy",
         BOTH,
         generation=True,
         selectable_fields=paths(
@@ -95,7 +95,7 @@ STRATEGIES: Mapping[str, Strategy] = {
             **{"status.podIPs": "status."},  # accepted, and always empty
         ),
     ),
-    "podtemplates": _kind("pods.strategy:PodTemplateStrategy", generation=True),
+    "podtemplates": _kind("core.pods.strategy:PodTemplateStrategy", generation=True),
     "replicationcontrollers": _kind(
         "apps.replicasets:ReplicationControllerStrategy",
         scale=REPLICAS_BY_LABELS,
@@ -107,7 +107,7 @@ STRATEGIES: Mapping[str, Strategy] = {
     "secrets": SecretStrategy(selectable_fields=paths("type"), metadata_checks=BOTH),
     "serviceaccounts": _kind("core.serviceaccounts:ServiceAccountStrategy", BOTH),
     "services": _kind(
-        "services.strategy:ServiceStrategy",
+        "core.services.strategy:ServiceStrategy",
         name_form="label",
         create_on_update=True,
         selectable_fields=paths("spec.clusterIP", "spec.type"),
@@ -130,7 +130,7 @@ STRATEGIES: Mapping[str, Strategy] = {
         "webhooks:ValidatingWebhookConfigurationStrategy"
     ),
     "apiservices.apiregistration.k8s.io": _kind(
-        "apiregistration:APIServiceStrategy", BOTH, name_form="path", unconditional_update=False
+        "apiregistration.apiservices:APIServiceStrategy", BOTH, name_form="path", unconditional_update=False
     ),
     "controllerrevisions.apps": _kind("apps.controllerrevisions:ControllerRevisionStrategy", BOTH),
     "daemonsets.apps": _kind("apps.daemonsets:DaemonSetStrategy", generation=True),
@@ -155,7 +155,7 @@ STRATEGIES: Mapping[str, Strategy] = {
         selectable_fields=paths("spec.signerName"),
     ),
     "leases.coordination.k8s.io": LeaseStrategy(unconditional_update=False, create_on_update=True),
-    "endpointslices.discovery.k8s.io": _kind("discovery:EndpointSliceStrategy", WHOLE, generation=True),
+    "endpointslices.discovery.k8s.io": _kind("discovery.endpointslices:EndpointSliceStrategy", WHOLE, generation=True),
     "events.events.k8s.io": EventStrategy(
         create_on_update=True,
         selectable_fields=_object_paths(
@@ -172,7 +172,7 @@ STRATEGIES: Mapping[str, Strategy] = {
     "networkpolicies.networking.k8s.io": _kind("networking.networkpolicies:NetworkPolicyStrategy", generation=True),
     "servicecidrs.networking.k8s.io": _kind("networking.addresses:ServiceCIDRStrategy"),
     "runtimeclasses.node.k8s.io": _kind(
-        "node:RuntimeClassStrategy", BOTH, unconditional_update=False, create_on_update=True
+        "node.runtimeclasses:RuntimeClassStrategy", BOTH, unconditional_update=False, create_on_update=True
     ),
     "poddisruptionbudgets.policy": _kind(
         "policy.disruptionbudgets:PodDisruptionBudgetStrategy",
@@ -195,7 +195,7 @@ STRATEGIES: Mapping[str, Strategy] = {
         generation=True,
         selectable_fields=paths("spec.driver", "spec.nodeName"),
     ),
-    "priorityclasses.scheduling.k8s.io": _kind("scheduling:PriorityClassStrategy", generation=True),
+    "priorityclasses.scheduling.k8s.io": _kind("scheduling.priorityclasses:PriorityClassStrategy", generation=True),
     "csidrivers.storage.k8s.io": _kind("storage.csi:CSIDriverStrategy", unconditional_update=False),
     "csinodes.storage.k8s.io": _kind("storage.csi:CSINodeStrategy", WHOLE, unconditional_update=False),
     "csistoragecapacities.storage.k8s.io": _kind(

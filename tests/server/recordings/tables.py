@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from pilotage.kubernetes.core import events
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource
-from pilotage.server.strategies import events
 from pilotage.server.tables import builtin, custom
 from pilotage.server.tables.cells import Printer
 

@@ -18,12 +18,12 @@ from pilotage.cli.store.validation import validated
 from pilotage.cli.terminal import GREEN, standard_error, standard_output
 from pilotage.cluster.cluster import Cluster
 from pilotage.errors import StorageBroken, StorageError
+from pilotage.kubernetes.core.events import LIFETIME
 from pilotage.kubernetes.core.loops.events import EVENTS
 from pilotage.meta.documents import Document
 from pilotage.meta.text import yamltext
 from pilotage.meta.text.counts import counted
 from pilotage.server.encryption import encrypted
-from pilotage.server.strategies.events import LIFETIME
 from pilotage.storage import Snapshot, Storage, open_storage, url_without_password
 from pilotage.storage.archive import Archive, read_archive, restore_archive, write_archive
 from pilotage.storage.encryption import Cipher, load_keys

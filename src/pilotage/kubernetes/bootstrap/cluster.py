@@ -16,13 +16,13 @@ import msgspec
 
 from pilotage.errors import RevisionConflict
 from pilotage.kubernetes.core.services.addresses import ADOPTED
+from pilotage.kubernetes.core.services.ranges import SERVICE_RANGES, families_of
 from pilotage.kubernetes.rbac.aggregation import CLUSTER_ROLES, aggregated
 from pilotage.meta.documents import Document
 from pilotage.server import records
 from pilotage.server.access.rbac import GROUP
 from pilotage.server.context import RegistryContext
 from pilotage.server.ownership.owners import set_owner
-from pilotage.server.strategies.services.ranges import SERVICE_RANGES, families_of
 from pilotage.storage.interface import Operation, Put
 from pilotage.telemetry.logs import logger
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from ipaddress import ip_address, ip_network
 
 from pilotage.kubernetes.core.services.addresses import MANAGED_BY
+from pilotage.kubernetes.core.services.ranges import Network
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.services.ranges import Network
 
 _BLOCKED = "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"
 

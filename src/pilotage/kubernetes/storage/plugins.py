@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from pilotage.kubernetes.checks.quantities import quantity
 from pilotage.kubernetes.defaultclasses import default_class
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.plugin import Plugin, annotations_of, forbidden, section
-from pilotage.server.strategies.checks.quantities import quantity
 
 _STORAGE_CLASSES = "storage.k8s.io/storageclasses/"
 _DEFAULT_STORAGE = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")

@@ -11,11 +11,11 @@ from pilotage.errors import AlreadyExists, InternalError, Invalid
 from pilotage.kubernetes.assembly import cluster_context
 from pilotage.kubernetes.core.services.addresses import ADDRESSES, ADOPTED
 from pilotage.kubernetes.core.services.allocation import PORTS
+from pilotage.kubernetes.core.services.ranges import NODE_PORTS, SERVICE_RANGES
 from pilotage.kubernetes.kinds import kind_set
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, Verb, WriteOptions
 from pilotage.server.registry import Registry
-from pilotage.server.strategies.services.ranges import NODE_PORTS, SERVICE_RANGES
 from pilotage.storage.interface import Delete, Snapshot
 from pilotage.storage.memory import MemoryStorage
 

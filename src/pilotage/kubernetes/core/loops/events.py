@@ -7,11 +7,11 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from pilotage.errors import RevisionConflict
+from pilotage.kubernetes.core.events import LIFETIME
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars import times
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
-from pilotage.server.strategies.events import LIFETIME
 from pilotage.storage.interface import Delete
 
 EVENTS = "core/events/"

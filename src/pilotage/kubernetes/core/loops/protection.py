@@ -12,6 +12,8 @@ from functools import partial
 
 from pilotage.errors import ApiError, NotFound
 from pilotage.kubernetes.core.services.addresses import ADDRESSES
+from pilotage.kubernetes.core.services.cidrs import CIDRS
+from pilotage.kubernetes.networking.addresses import CIDR_FINALIZER
 from pilotage.kubernetes.networking.servicecidrs import blocked, has_orphans, is_blocked
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
@@ -19,8 +21,6 @@ from pilotage.rest.request import APIRequest, Verb
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.progress import LogLoop, Note
-from pilotage.server.strategies.networking.addresses import CIDR_FINALIZER
-from pilotage.server.strategies.services.cidrs import CIDRS
 from pilotage.server.verbs.update import Updater
 from pilotage.storage.interface import Entry, Event
 from pilotage.telemetry.logs import logger

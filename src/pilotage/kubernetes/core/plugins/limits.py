@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from pilotage.codec.defaults.containers import containers
 from pilotage.codec.defaults.resources import Amounts
+from pilotage.kubernetes.core.pods.containers.resources import parsed, pod_total
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.plugin import Plugin, forbidden, section
-from pilotage.server.strategies.pods.containers.resources import parsed, pod_total
 
 _LIMIT_RANGES = "core/limitranges/"
 _ANNOTATION = "kubernetes.io/limit-ranger"

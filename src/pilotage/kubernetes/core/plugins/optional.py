@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pilotage.codec.defaults.containers import containers
+from pilotage.kubernetes.checks import resourcenames
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.plugin import Plugin, forbidden, section
-from pilotage.server.strategies.checks import resourcenames
 
 _HOSTNAME = "kubernetes.io/hostname"
 

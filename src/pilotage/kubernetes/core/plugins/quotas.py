@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pilotage.codec.defaults.resources import Amounts
 from pilotage.errors import RevisionConflict
 from pilotage.kubernetes.core.plugins import quotausage
+from pilotage.kubernetes.core.pods.containers.resources import parsed
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.server import records
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.plugin import QUOTAS, Plugin, PluginContext, forbidden
-from pilotage.server.strategies.pods.containers.resources import parsed
 from pilotage.storage.interface import Entry, Put
 
 _UPDATED = (quotausage.PODS, quotausage.SERVICES, quotausage.CLAIMS)

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pilotage.codec.defaults.containers import containers
 from pilotage.codec.defaults.resources import HUGE_PAGES, Amounts
+from pilotage.kubernetes.core.pods.affinity import pod_terms
+from pilotage.kubernetes.core.pods.containers.resources import parsed, pod_total
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource
 from pilotage.meta.scalars.quantity import Quantity
-from pilotage.server.strategies.pods.affinity import pod_terms
-from pilotage.server.strategies.pods.containers.resources import parsed, pod_total
 
 PODS = GroupResource("", "pods")
 SERVICES = GroupResource("", "services")

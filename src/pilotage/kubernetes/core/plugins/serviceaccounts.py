@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from pilotage.codec.defaults.containers import containers
+from pilotage.kubernetes.core.pods.annotations import MIRROR
 from pilotage.meta.documents import Document
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.plugin import Plugin, annotations_of, forbidden, section
-from pilotage.server.strategies.pods.annotations import MIRROR
 
 _SERVICE_ACCOUNTS = "core/serviceaccounts/"
 _ENFORCE = "kubernetes.io/enforce-mountable-secrets"

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 
 from pilotage.errors import Cause, RevisionConflict
+from pilotage.kubernetes.core.services.cidrs import ReadyRange
+from pilotage.kubernetes.core.services.kinds import is_headless, needs_cluster_ip
+from pilotage.kubernetes.core.services.ranges import NO_ADDRESS, RANDOM, Address, AddressRange, address_range
 from pilotage.meta.causes import internal_error, invalid
 from pilotage.meta.documents import Document
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.matching.configurations import CurrentObjects
 from pilotage.server.ownership.owners import set_owner
-from pilotage.server.strategies.services.cidrs import ReadyRange
-from pilotage.server.strategies.services.kinds import is_headless, needs_cluster_ip
-from pilotage.server.strategies.services.ranges import NO_ADDRESS, RANDOM, Address, AddressRange, address_range
 from pilotage.storage.interface import Delete, Entry, Operation, Put
 
 ADDRESSES = "networking.k8s.io/ipaddresses/"

@@ -12,20 +12,20 @@ import msgspec
 from pilotage.codec.defaults.networking import has_node_ports
 from pilotage.errors import Cause
 from pilotage.kubernetes.core.services.addresses import AddressAllocation, ServiceRanges, released
-from pilotage.meta.causes import internal_error, invalid
-from pilotage.meta.documents import Document, copied
-from pilotage.server.context import RegistryContext
-from pilotage.server.matching.configurations import CurrentObjects
-from pilotage.server.resources import ResourceInfo
-from pilotage.server.strategies.services.cidrs import CIDRS, ready_ranges
-from pilotage.server.strategies.services.kinds import (
+from pilotage.kubernetes.core.services.cidrs import CIDRS, ready_ranges
+from pilotage.kubernetes.core.services.kinds import (
     is_headless,
     needs_cluster_ip,
     needs_health_check_port,
     needs_node_ports,
     node_ports,
 )
-from pilotage.server.strategies.services.ranges import NODE_PORTS
+from pilotage.kubernetes.core.services.ranges import NODE_PORTS
+from pilotage.meta.causes import internal_error, invalid
+from pilotage.meta.documents import Document, copied
+from pilotage.server.context import RegistryContext
+from pilotage.server.matching.configurations import CurrentObjects
+from pilotage.server.resources import ResourceInfo
 from pilotage.storage.interface import Entry, Operation, Put
 
 PORTS = "allocations/ports"
