@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from pilotage.kubernetes.core.services.ranges import SERVICE_RANGES, families_of
 from pilotage.kubernetes.plugins import PLUGINS
 from pilotage.kubernetes.strategies import STRATEGIES
-from pilotage.meta.kinds import GroupVersionResource
-from pilotage.server.kinds import KindSet, Loops
+from pilotage.meta.kinds import GroupResource, GroupVersionResource
+from pilotage.server.kinds import KindSet, Loops, Rows
 from pilotage.types import builtin
 
 if TYPE_CHECKING:
@@ -44,11 +44,18 @@ def kind_set(service_ranges: tuple[str, ...]) -> KindSet:
         strategies={**STRATEGIES, "services": services},
         stored_as=_STORED_AS,
         deprecated=_DEPRECATED,
+        rows=_rows,
         plugins=PLUGINS,
         allocator=partial(_allocator, service_ranges),
         loops=_loops,
         create_objects=partial(_create_objects, service_ranges),
     )
+
+
+def _rows(resource: GroupResource) -> Rows | None:
+    from pilotage.kubernetes.tables import ROWS  # only a server that prints Tables loads them
+
+    return ROWS.get(str(resource))
 
 
 def _allocator(ranges: tuple[str, ...], context: RegistryContext) -> Allocator:

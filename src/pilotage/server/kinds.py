@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pilotage.meta.documents import Document
@@ -65,6 +66,18 @@ class PluginRow:
     implemented: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a kind in Tables."""
+
+    cells: Callable[[Document, datetime], list[str | int | float | bool | None]]
+    """From an object and the time now to the cells of its row."""
+    conditions: Callable[[Document], Sequence[Document]] = lambda _: ()
+    """The conditions of a row."""
+    order: Callable[[Document], int] | None = None
+    """What rows are sorted by; None: they have the order of the objects."""
+
+
 class Loops(NamedTuple):
     """The background loops of kinds."""
 
@@ -76,6 +89,10 @@ class Loops(NamedTuple):
 
 def _no_loops(_context: RegistryContext, _note: Note) -> Loops:
     return Loops()
+
+
+def _no_rows(_resource: GroupResource) -> None:
+    return None
 
 
 async def _no_objects(_context: RegistryContext) -> None:
@@ -96,6 +113,8 @@ class KindSet:
     """The warnings for deprecated kinds."""
     custom: Mapping[GroupResource, type[CustomResourceStrategy]] = field(default_factory=dict)
     """The custom resources with rules of their own."""
+    rows: Callable[[GroupResource], Rows | None] = _no_rows
+    """The rows of a resource in Tables; None: its names and times."""
     plugins: Sequence[PluginRow] = ()
     """The admission plugins, in their order."""
     allocator: Callable[[RegistryContext], Allocator] | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 
 from msgspec.structs import replace
 
@@ -124,8 +124,12 @@ def body_info(kind: GroupVersionKind) -> ResourceInfo:
 
 
 def _builtin(mapping: RESTMapping, kinds: KindSet) -> ResourceInfo:
-    deprecation = kinds.deprecated.get(mapping.resource, "")
-    return ResourceInfo(mapping=mapping, strategy=strategy_for(mapping, kinds), deprecation=deprecation)
+    return ResourceInfo(
+        mapping=mapping,
+        strategy=strategy_for(mapping, kinds),
+        deprecation=kinds.deprecated.get(mapping.resource, ""),
+        load_rows=partial(kinds.rows, mapping.resource.group_resource),
+    )
 
 
 def strategy_for(resource: RESTMapping, kinds: KindSet) -> Strategy:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from pilotage.meta.kinds import GroupResource
-from pilotage.server.tables import builtin
+from pilotage.kubernetes.tables import ROWS
 from tests.server.recordings import cases as recording
 from tests.server.recordings import tables
 from tests.server.recordings.tables import NOW
@@ -17,10 +16,10 @@ def test_the_cells_are_those_that_a_kube_apiserver_prints() -> None:
 
 def test_an_object_with_nothing_but_a_name_has_a_row() -> None:
     obj = {"metadata": {"name": "a"}}
-    assert [name for name, printer in builtin.PRINTERS.items() if "a" not in printer(obj, NOW)] == []
+    assert [name for name, rows in ROWS.items() if "a" not in rows.cells(obj, NOW)] == []
 
 
 def test_the_kernel_of_a_node_is_shown_with_its_architecture() -> None:
     system = {"kernelVersion": "6.1", "architecture": "arm64"}
-    row = builtin.printer(GroupResource("", "nodes"))({"metadata": {"name": "a"}, "status": {"nodeInfo": system}}, NOW)
+    row = ROWS["nodes"].cells({"metadata": {"name": "a"}, "status": {"nodeInfo": system}}, NOW)
     assert "6.1 (arm64)" in row

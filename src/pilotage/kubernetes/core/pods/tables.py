@@ -7,6 +7,7 @@ from datetime import datetime
 from pilotage.meta.documents import Document
 from pilotage.meta.paths import is_condition_true, items, part
 from pilotage.meta.scalars import times
+from pilotage.server.kinds import Rows
 from pilotage.server.tables import cells
 from pilotage.server.tables.cells import Cell, Printer, text
 
@@ -146,4 +147,16 @@ def pod_template(document: Document, now: datetime) -> list[Cell]:
     ]
 
 
-PRINTERS: dict[str, Printer] = {"pods": pod, "podtemplates": pod_template}
+_ENDED = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
+
+
+def conditions(document: Document) -> list[Document]:
+    """The conditions of the row of a Pod that has ended, by its phase."""
+    phase = part(document, "status").get("phase", "")
+    if phase not in _ENDED:
+        return []
+    return [{"type": "Completed", "status": "True", "reason": phase, "message": _ENDED[phase]}]
+
+
+PODS = Rows(pod, conditions)
+PRINTERS: dict[str, Printer] = {"podtemplates": pod_template}
