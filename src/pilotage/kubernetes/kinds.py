@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
+from pilotage.kubernetes.actions import ACTIONS
 from pilotage.kubernetes.core.services.ranges import SERVICE_RANGES, families_of
 from pilotage.kubernetes.plugins import PLUGINS
 from pilotage.kubernetes.strategies import STRATEGIES
@@ -45,6 +46,7 @@ def kind_set(service_ranges: tuple[str, ...]) -> KindSet:
         stored_as=_STORED_AS,
         deprecated=_DEPRECATED,
         rows=_rows,
+        actions=ACTIONS,
         plugins=PLUGINS,
         allocator=partial(_allocator, service_ranges),
         loops=_loops,

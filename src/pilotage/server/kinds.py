@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapping
+from pilotage.rest.request import Verb
 from pilotage.storage.interface import Entry, Operation, Put, Storage
 
 if TYPE_CHECKING:
@@ -47,6 +48,20 @@ class NamespaceContents(Protocol):
         self, storage: Storage, prefix: str, namespace: str, *, now: str, uid: Callable[[], str]
     ) -> list[Put]:
         """The writes that create the missing objects of a namespace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A subresource that is an action or a connection rather than a part of an object."""
+
+    verbs: frozenset[Verb]
+    handler: str
+    """The class that answers (`package.module:Class`), which is imported with the first request.
+
+    It is made with the context of the registry, and has a coroutine `call(info, request)`.
+    """
+    has_paths: bool = False
+    """Whether a path may follow its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +130,8 @@ class KindSet:
     """The custom resources with rules of their own."""
     rows: Callable[[GroupResource], Rows | None] = _no_rows
     """The rows of a resource in Tables; None: its names and times."""
+    actions: Mapping[str, Mapping[str, Action]] = field(default_factory=dict)
+    """The actions of a resource by their names; one without a name is that of its collection."""
     plugins: Sequence[PluginRow] = ()
     """The admission plugins, in their order."""
     allocator: Callable[[RegistryContext], Allocator] | None = None

@@ -128,6 +128,7 @@ def _builtin(mapping: RESTMapping, kinds: KindSet) -> ResourceInfo:
         mapping=mapping,
         strategy=strategy_for(mapping, kinds),
         deprecation=kinds.deprecated.get(mapping.resource, ""),
+        actions=kinds.actions.get(str(mapping.resource.group_resource), {}),
         load_rows=partial(kinds.rows, mapping.resource.group_resource),
     )
 

@@ -36,7 +36,7 @@ def format_of(headers: Headers, target: str, info: ResourceInfo, request: APIReq
     if not info.custom:
         check_produced(accept, (*MEDIA_TYPES, *STREAMS) if collection else MEDIA_TYPES)
     # What is answered and not stored, as a review or a token, has no columns.
-    has_columns = info.verbs != (Verb.CREATE,) and not action_of(request)
+    has_columns = info.verbs != (Verb.CREATE,) and action_of(info, request) is None
     if request.subresource and (info.gvr.resource, request.subresource) in _WITHOUT_COLUMNS:
         has_columns = info.custom
     forms = ALL_FORMS if has_columns else ALL_FORMS - {Form.TABLE}

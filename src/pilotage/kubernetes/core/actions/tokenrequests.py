@@ -7,15 +7,15 @@ import msgspec
 from pilotage.errors import BadRequest, Conflict, StatusDetails
 from pilotage.meta.causes import invalid, invalid_error
 from pilotage.meta.documents import Document
-from pilotage.meta.kinds import GroupKind, GroupVersionResource
+from pilotage.meta.kinds import GroupKind, GroupVersionKind, GroupVersionResource
 from pilotage.meta.scalars import times
 from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
 from pilotage.server import records
 from pilotage.server.access.serviceaccounts import ISSUER
-from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.checks import numbers
+from pilotage.server.subresources.actions import BodyAction
 
 _KIND = GroupKind("authentication.k8s.io", "TokenRequest")
 _DEFAULT_SECONDS = 3600
@@ -23,13 +23,17 @@ _BOUND = {("", "Pod"): "pods", ("", "Secret"): "secrets", ("", "Node"): "nodes"}
 """By group and kind, in any version."""
 
 
-class TokenRequests:
+class TokenRequests(BodyAction):
     """Issues tokens."""
 
-    def __init__(self, context: RegistryContext) -> None:
-        self._context = context
+    kind = GroupVersionKind(_KIND.group, "v1", _KIND.kind)
 
-    async def create(self, info: ResourceInfo, request: APIRequest, document: Document) -> Response:
+    def prepare(self, request: APIRequest, document: Document) -> None:
+        """Set how long a token is valid if the request does not set it."""
+        spec = document["spec"] = dict(document.get("spec") or {})
+        spec["expirationSeconds"] = spec.get("expirationSeconds") or _DEFAULT_SECONDS
+
+    async def act(self, info: ResourceInfo, request: APIRequest, document: Document) -> Response:
         """The token request with its token."""
         account = records.decode((await self._context.entry(info, request)).value)
         spec = document["spec"]
@@ -88,12 +92,6 @@ class TokenRequests:
         info = await self._context.catalogue.find(GroupVersionResource("", "v1", "nodes"))
         entry = await self._context.storage.get(self._context.key(info, "", name))
         return "" if entry is None else str(records.decode(entry.value)["metadata"]["uid"])
-
-
-def default_token_request(document: Document) -> None:
-    """Set how long a token is valid, in place, if the request does not set it."""
-    spec = document["spec"] = dict(document.get("spec") or {})
-    spec["expirationSeconds"] = spec.get("expirationSeconds") or _DEFAULT_SECONDS
 
 
 def _check_metadata(request: APIRequest, document: Document) -> None:

@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from pilotage.errors import BadRequest, Cause, Conflict, InternalError, RevisionConflict, Status, StatusDetails
 from pilotage.meta.causes import not_supported, required
 from pilotage.meta.conditions import with_condition
 from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.rest.request import APIRequest
+from pilotage.rest.response import Response
 from pilotage.server import records
-from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.subresources.actions import SUCCESS, BodyAction
 from pilotage.server.writes import store
 
+_PODS = GroupVersionResource("", "v1", "pods")
+_OTHER_NAME = "name in URL does not match name in Binding object"
 
-class Scheduling:
+
+class Bindings(BodyAction):
     """Binds Pods to nodes."""
 
-    def __init__(self, context: RegistryContext) -> None:
-        self._context = context
+    kind = GroupVersionKind("", "v1", "Binding")
 
-    async def bind(self, info: ResourceInfo, request: APIRequest, binding: Document) -> None:
+    def prepare(self, request: APIRequest, document: Document) -> None:
+        """The binding may leave out the name of the Pod, which the path has."""
+        name = document["metadata"].get("name", "")
+        if name and name != request.name:
+            raise BadRequest(_OTHER_NAME)
+
+    async def act(self, info: ResourceInfo, request: APIRequest, document: Document) -> Response:
+        await self._bind(info, request, document)
+        return Response(SUCCESS, 201)
+
+    async def _bind(self, info: ResourceInfo, request: APIRequest, binding: Document) -> None:
         """Assign the Pod of a request to the node of a binding. Raises Conflict if it has one already."""
         if binding["metadata"].get("name") != request.name:
-            raise BadRequest("name in URL does not match name in Binding object")
+            raise BadRequest(_OTHER_NAME)
         target = binding.get("target") or {}
         if causes := _problems(target):
             message = "; ".join(f"{cause.field}: {cause.message}" for cause in causes)
@@ -42,6 +58,19 @@ class Scheduling:
             except RevisionConflict:
                 continue  # another writer was faster
             return
+
+
+class NamespacedBindings(Bindings):
+    """The older form of `pods/binding`: the Pod has the name of the binding."""
+
+    def prepare(self, request: APIRequest, document: Document) -> None:
+        if not document["metadata"].get("name"):
+            raise BadRequest("Name parameter required.")
+
+    async def act(self, info: ResourceInfo, request: APIRequest, document: Document) -> Response:
+        pods = await self._context.catalogue.find(_PODS)
+        named = replace(request, resource=_PODS, name=document["metadata"].get("name", ""))
+        return await super().act(pods, named, document)
 
 
 def _problems(target: Document) -> list[Cause]:

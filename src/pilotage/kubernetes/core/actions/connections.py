@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from pilotage.codec import scalars
 from pilotage.errors import ApiError, BadRequest, InternalError, NotFound, ServiceUnavailable, Status, StatusDetails
 from pilotage.meta.causes import forbidden, invalid, invalid_error
 from pilotage.meta.documents import Document
-from pilotage.meta.kinds import GroupKind, GroupVersionKind
+from pilotage.meta.kinds import GroupKind, GroupVersionKind, GroupVersionResource
+from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.query import integer
 from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
 from pilotage.server import records
+from pilotage.server.admission import Operation
 from pilotage.server.context import RegistryContext
+from pilotage.server.decoding.refusals import with_warnings
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.subresources.actions import admit
 
 _LOG_LIMITS = {"tailLines": 0, "sinceSeconds": 1, "limitBytes": 1}
 _KINDS = {
@@ -52,13 +59,31 @@ def connection_options(kind: GroupVersionKind, request: APIRequest) -> Document:
     return options
 
 
+def _unstored(kind: GroupVersionKind) -> ResourceInfo:
+    """The resource info of a kind that only requests have, and that no schema describes."""
+    mapping = RESTMapping(gvk=kind, resource=GroupVersionResource(kind.group, kind.version, ""), namespaced=True)
+    return ResourceInfo(mapping=mapping, strategy=Strategy(), custom=True)
+
+
 class Connections:
     """Answers requests that a node or a service would have to answer."""
 
     def __init__(self, context: RegistryContext) -> None:
         self._context = context
 
-    async def open(self, info: ResourceInfo, request: APIRequest, action: str) -> Response:
+    async def call(self, info: ResourceInfo, request: APIRequest) -> Response:
+        """Admit the options of a connection, and open it."""
+        action = request.subresource.partition("/")[0]
+        kind = connection_kind(info, action)
+        warnings: tuple[str, ...] = ()
+        if kind is not None:
+            options, body = connection_options(kind, request), _unstored(kind)
+            warnings = await admit(self._context, info, request, options, body, Operation.CONNECT)
+        with with_warnings(warnings):
+            response = await self._open(info, request, action)
+        return replace(response, warnings=(*response.warnings, *warnings))
+
+    async def _open(self, info: ResourceInfo, request: APIRequest, action: str) -> Response:
         """The answer to a request for a connection. Raises what a cluster without nodes answers."""
         if action == "proxy":
             return await self._proxy(info, request)

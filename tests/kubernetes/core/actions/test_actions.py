@@ -16,13 +16,13 @@ from pilotage.errors import (
     NotFound,
     TooManyRequests,
 )
+from pilotage.kubernetes.policy.evictions import check_budget
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, Verb, WriteOptions
-from pilotage.server.subresources.evictions import check_budget
 
-from ...kubernetes.environments import PODS, SERVICE_ACCOUNTS, pod
-from ..registries import NAMESPACES, SECRETS, Api, opened
+from ....server.registries import NAMESPACES, SECRETS, Api, opened
+from ...environments import PODS, SERVICE_ACCOUNTS, pod
 
 BUDGETS = GroupVersionResource("policy", "v1", "poddisruptionbudgets")
 SERVICES = GroupVersionResource("", "v1", "services")

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from pilotage.errors import ApiError, Cause, Forbidden, InternalError, Status, StatusDetails, TooManyRequests
+from pilotage.errors import (
+    ApiError,
+    BadRequest,
+    Cause,
+    Forbidden,
+    InternalError,
+    Status,
+    StatusDetails,
+    TooManyRequests,
+)
 from pilotage.meta.conditions import with_condition
 from pilotage.meta.documents import Document
-from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.paths import is_condition_true
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.rest.request import APIRequest, DeleteOptions, Verb, WriteOptions
+from pilotage.rest.response import Response
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.subresources.actions import SUCCESS, BodyAction
 from pilotage.server.verbs.delete import Deleter
 from pilotage.server.verbs.update import Updater
 from pilotage.server.writes.deletion import check_preconditions
@@ -25,15 +36,25 @@ _SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction s
 _VIOLATION = "Cannot evict pod as it would violate the pod's disruption budget."
 
 
-class Evictions:
+class Evictions(BodyAction):
     """Evicts Pods within the limits of their disruption budgets."""
 
+    kind = GroupVersionKind("policy", "v1", "Eviction")
+
     def __init__(self, context: RegistryContext) -> None:
-        self._context = context
+        super().__init__(context)
         self._deleter = Deleter(context)
         self._updater = Updater(context)
 
-    async def evict(self, info: ResourceInfo, request: APIRequest, eviction: Document) -> None:
+    def prepare(self, request: APIRequest, document: Document) -> None:
+        if document["metadata"].get("name", "") != request.name:
+            raise BadRequest("name in URL does not match name in Eviction object")
+
+    async def act(self, info: ResourceInfo, request: APIRequest, document: Document) -> Response:
+        await self._evict(info, request, document)
+        return Response(SUCCESS, 201)
+
+    async def _evict(self, info: ResourceInfo, request: APIRequest, eviction: Document) -> None:
         """Delete the Pod of a request. Raises TooManyRequests if that would violate its budget."""
         options = _options(request, eviction)
         entry = await self._context.entry(info, request)
