@@ -6,6 +6,7 @@ import pytest
 
 from pilotage.errors import Conflict, Invalid, NotFound
 from pilotage.kubernetes.kinds import KINDS
+from pilotage.kubernetes.strategies import STRATEGIES
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import DeleteOptions
@@ -13,7 +14,7 @@ from pilotage.server.catalogue.catalogue import Catalogue
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.apiextensions import CLEANUP
 from pilotage.server.strategies.custom import CustomResourceStrategy
-from pilotage.server.writes import deletion, deletionrules
+from pilotage.server.writes import deletion
 from pilotage.server.writes.deletion import Mark, Remove
 from pilotage.storage.memory import MemoryStorage
 
@@ -225,4 +226,4 @@ async def test_a_job_that_cannot_be_deleted_is_reported_with_the_warning_about_i
     async with opened() as api:
         with pytest.raises(NotFound) as caught:
             await api.delete(GroupVersionResource("batch", "v1", "jobs"), "none", "default")
-    assert caught.value.warnings == (deletionrules.JOB_WARNING,)
+    assert caught.value.warnings == (STRATEGIES["jobs.batch"].deletion.warning,)

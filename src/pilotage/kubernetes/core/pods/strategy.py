@@ -20,7 +20,9 @@ from pilotage.kubernetes.core.pods.surroundings import containers_of
 from pilotage.kubernetes.core.pods.update import validate_ephemeral_containers_update, validate_pod_update
 from pilotage.kubernetes.core.pods.warnings import pod_warnings, template_warnings
 from pilotage.meta.documents import Document, same
+from pilotage.meta.paths import mapping
 from pilotage.meta.validation.objectmeta import MAX_CAUSES
+from pilotage.server.strategies.deletion import clamped
 from pilotage.server.strategies.strategy import Strategy, copy_field
 
 _MAX_WARNINGS = 200  # an answer has no more causes
@@ -66,6 +68,14 @@ class PodStrategy(Strategy):
     def validate_subresource_update(self, subresource: str, document: Document, old: Document) -> Iterator[Cause]:
         check = validate_resize if subresource == "resize" else validate_ephemeral_containers_update
         return check(document, old)
+
+    def grace_seconds(self, document: Document, requested: int | None) -> int:
+        """Only a Pod that runs on a node needs time to stop."""
+        spec, status = mapping(document.get("spec")), mapping(document.get("status"))
+        if not spec.get("nodeName") or status.get("phase") in ("Failed", "Succeeded"):
+            return 0
+        seconds = requested if requested is not None else spec.get("terminationGracePeriodSeconds") or 0
+        return clamped(seconds)
 
     def canonicalize(self, document: Document) -> None:
         apply_apparmor(document)
