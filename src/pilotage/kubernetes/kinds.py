@@ -15,6 +15,7 @@ from pilotage.kubernetes.core.services.ranges import SERVICE_RANGES, families_of
 from pilotage.kubernetes.plugins import PLUGINS
 from pilotage.kubernetes.strategies import STRATEGIES
 from pilotage.meta.kinds import GroupResource, GroupVersionResource
+from pilotage.server.definitions import collection_of
 from pilotage.server.kinds import KindSet, Loops, Rows
 from pilotage.types import builtin
 
@@ -48,6 +49,7 @@ def kind_set(service_ranges: tuple[str, ...]) -> KindSet:
         rows=_rows,
         actions=ACTIONS,
         plugins=PLUGINS,
+        quotas=collection_of("", "resourcequotas"),
         allocator=partial(_allocator, service_ranges),
         loops=_loops,
         create_objects=partial(_create_objects, service_ranges),

@@ -189,6 +189,7 @@ STRATEGIES: Mapping[str, Strategy] = {
         BOTH,
         generation=True,
         selectable_fields=paths(**{"status.successful": "status.succeeded"}),
+        unselectable='field label "{}" not supported for Job',
         deletion=DeletionRules(policy="Orphan", warning=_JOB_WARNING),
     ),
     "certificatesigningrequests.certificates.k8s.io": _kind(
@@ -254,6 +255,7 @@ STRATEGIES: Mapping[str, Strategy] = {
         "resource.slices:ResourceSliceStrategy",
         generation=True,
         selectable_fields=paths("spec.driver", "spec.nodeName"),
+        unselectable="field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {}",
         deletion=_RETURNED,
     ),
     "priorityclasses.scheduling.k8s.io": _kind("scheduling.priorityclasses:PriorityClassStrategy", generation=True),

@@ -37,7 +37,7 @@ from pilotage.server.conversion import Converter
 from pilotage.server.kinds import Allocator, KindSet, NamespaceContents
 from pilotage.server.matching.configurations import AdmissionConfigurations, CurrentObjects
 from pilotage.server.plugins.catalogue import chain as plugin_chain
-from pilotage.server.plugins.plugin import QUOTAS, DynamicAdmission, PluginContext
+from pilotage.server.plugins.plugin import DynamicAdmission, PluginContext
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.screening import ScreenedStorage
 from pilotage.server.uids import SystemChance, random_uid
@@ -115,7 +115,7 @@ class RegistryContext:
         object.__setattr__(self, "service_accounts", tokens)
         configurations = AdmissionConfigurations(self.storage, self.prefix)
         object.__setattr__(self, "configurations", configurations)
-        object.__setattr__(self, "quotas", CurrentObjects(self.storage, self.prefix + QUOTAS, bool, limit=1))
+        object.__setattr__(self, "quotas", CurrentObjects(self.storage, self.prefix + self.kinds.quotas, bool, limit=1))
         object.__setattr__(self, "cleartext", CleartextCheck(self.stored, self.prefix))
         caller = WebhookCaller(self.local_webhooks, Services(self.storage, self.prefix))
         object.__setattr__(self, "webhooks", caller)

@@ -134,6 +134,8 @@ class KindSet:
     """The actions of a resource by their names; one without a name is that of its collection."""
     plugins: Sequence[PluginRow] = ()
     """The admission plugins, in their order."""
+    quotas: str = ""
+    """The collection of the objects without which plugins that `quotas` configure do nothing."""
     allocator: Callable[[RegistryContext], Allocator] | None = None
     loops: Callable[[RegistryContext, Note], Loops] = _no_loops
     create_objects: Callable[[RegistryContext], Awaitable[None]] = _no_objects

@@ -43,6 +43,8 @@ class Strategy:
     """An update of an object that does not exist creates it."""
     selectable_fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Field selectors besides name and namespace: from a field's name to its path in the stored form."""
+    unselectable: str = "field label not supported: {}"
+    """The message about a field selector that the kind does not have."""
     metadata_checks: MetadataChecks = field(default=MetadataChecks())
     """How often an update checks metadata."""
     scale: ScalePaths | None = None

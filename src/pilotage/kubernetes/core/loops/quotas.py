@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilotage.kubernetes.core.plugins.quotas import QuotaStatus
+from pilotage.kubernetes.core.plugins.quotas import QUOTAS, QuotaStatus
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.progress import LogLoop, LogReader, Note
-from pilotage.server.plugins.plugin import QUOTAS, PluginContext
+from pilotage.server.plugins.plugin import PluginContext
 from pilotage.storage.interface import Event
 
 

@@ -14,9 +14,11 @@ from pilotage.meta.kinds import GroupResource
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.server import records
 from pilotage.server.admission import Attributes, Operation
-from pilotage.server.plugins.plugin import QUOTAS, Plugin, PluginContext, forbidden
+from pilotage.server.definitions import collection_of
+from pilotage.server.plugins.plugin import Plugin, PluginContext, forbidden
 from pilotage.storage.interface import Entry, Put
 
+QUOTAS = collection_of("", "resourcequotas")
 _UPDATED = (quotausage.PODS, quotausage.SERVICES, quotausage.CLAIMS)
 """Resources whose updates can change what they count for."""
 

@@ -19,7 +19,7 @@ from pilotage.types.core.v1 import Service, ServicePort, ServiceSpec
 from pilotage.types.meta.v1 import ObjectMeta
 from pilotage.types.networking.v1 import IPAddress, ServiceCIDR
 
-from ..environments import WITHIN, Environment
+from ...environments import WITHIN, Environment
 
 RANGES = {"memory": "10.201.0.0/28", "sqlite": "10.202.0.0/28", "https": "10.203.0.0/28", "real": "10.204.0.0/28"}
 READY = {"type": "Ready", "status": "True", "reason": "", "message": "ready"}
