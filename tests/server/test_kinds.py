@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from pilotage.errors import NotFound
+from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse
 from pilotage.meta.kinds import GroupVersionResource
+from pilotage.server.http.handler import HTTPHandler
 from pilotage.server.kinds import KindSet
 
 from .registries import CONFIG_MAPS, DEFINITIONS, NAMESPACES, WIDGETS, definition, opened, widget
@@ -46,3 +50,15 @@ async def test_built_in_kinds_are_not_served_by_an_empty_set(resource: GroupVers
     async with opened(kinds=KindSet()) as api:
         with pytest.raises(NotFound):
             await api.create(resource, {"metadata": {"name": "one"}}, "default")
+
+
+async def test_documents_describe_the_kinds_of_the_set() -> None:
+    async with opened(kinds=KindSet()) as api:
+        await api.create(DEFINITIONS, definition())
+        handler = HTTPHandler(api.registry, "secret")
+        token = Headers([("authorization", "Bearer secret")])
+        answer = await handler(HTTPRequest("GET", "/openapi/v3", token))
+        assert isinstance(answer, HTTPResponse)
+        paths = set(json.loads(answer.body)["paths"])
+        assert {"api/v1", "apis/apiextensions.k8s.io/v1", "apis/test.example.com/v1"} <= paths
+        assert not [path for path in paths if "apps" in path or "batch" in path]
