@@ -51,7 +51,7 @@ IMPORTED = (
     "pilotage.schema.cel.rules",
     "pilotage.schema.definition.validate",
     "pilotage.schema.generate.crd",
-    "pilotage.server.assembly",
+    "pilotage.kubernetes.assembly",
     "pilotage.codec.structure",
     "pilotage.server.plugins.policies",
     "pilotage.server.plugins.webhooks",

@@ -7,8 +7,8 @@ import pytest
 from pilotage.codec.canonical import canonical_form
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.kinds import GroupVersionKind
+from tests.kubernetes.mutations import mutated
 from tests.server.recordings.cases import load_bases
-from tests.server.strategies.mutations import mutated
 
 BASES = {name: base for name, base in load_bases().items() if "object" in base}
 POLICY = GroupVersionKind("networking.k8s.io", "v1", "NetworkPolicy")

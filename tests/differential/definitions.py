@@ -11,8 +11,8 @@ from typing import Any
 
 from pilotage.meta.documents import Document, copied
 
+from ..kubernetes.mutations import mutated
 from ..server.ownership import sequences
-from ..server.strategies.mutations import mutated
 from . import rules, schemas
 from .subjects import Subject
 

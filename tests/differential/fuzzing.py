@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hack.cluster.running import RealCluster
-from pilotage.server.assembly import cluster_context
+from pilotage.kubernetes.assembly import cluster_context
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.server.registry import Registry
 from pilotage.storage.memory import MemoryStorage

@@ -7,8 +7,8 @@ from typing import Any
 
 from pilotage.meta.documents import Document
 
+from ..kubernetes.mutations import places
 from ..server.differential import Step
-from ..server.strategies.mutations import places
 from .subjects import Subject
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"

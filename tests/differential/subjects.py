@@ -11,8 +11,8 @@ from typing import Any
 
 from pilotage.meta.documents import Document, copied
 
+from ..kubernetes.mutations import BASES, mutated
 from ..server.ownership import sequences
-from ..server.strategies.mutations import BASES, mutated
 
 UNSAFE = {
     "APIService",

@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from pilotage.meta.documents import Document
 
+from ..kubernetes.mutations import places
 from ..server.differential import APPLY, JSON_PATCH, MERGE, STRATEGIC, Saved
-from ..server.strategies.mutations import places
 from .reads import LABELS
 from .requests import PARTIAL, TABLE, Requests
 

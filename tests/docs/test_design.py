@@ -40,7 +40,7 @@ def test_the_layers_within_a_package_are_those_that_are_checked(package: str) ->
     assert rows == [re.findall(r"\w+", line) for line in checked_layers(f"pilotage.{package}")]
 
 
-SOURCE_OF_KINDS = Path("server/strategies")
+SOURCE_OF_KINDS = Path("kubernetes")
 """Its subpackages are API groups, which need no list."""
 
 

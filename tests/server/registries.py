@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from pilotage.kubernetes.kinds import KINDS
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, DeleteOptions, ListOptions, PatchType, Verb
 from pilotage.server.context import RegistryContext
+from pilotage.server.kinds import KindSet
 from pilotage.server.registry import Registry
 from pilotage.storage.interface import Entry, Operation, Snapshot, Storage
 from pilotage.storage.memory import MemoryStorage
@@ -135,8 +137,15 @@ async def create_in_dropped_version(api: Api, namespace: str = "default", **meta
     await api.patch(DEFINITIONS, name, {"spec": {"versions": both[1:]}})
 
 
+def registry_context(
+    storage: Storage, tenant: str = "default", *, kinds: KindSet = KINDS, **options: Any
+) -> RegistryContext:
+    """The context of a registry, with the kinds of Kubernetes unless others are given, without admission plugins."""
+    return RegistryContext(storage, tenant, kinds=kinds, **options)
+
+
 @asynccontextmanager
 async def opened(storage: Storage | None = None, **context: Any) -> AsyncIterator[Api]:
     """A registry with its background loops, in memory unless a storage is given."""
-    async with Registry(RegistryContext(storage or MemoryStorage(), **context)) as registry:
+    async with Registry(registry_context(storage or MemoryStorage(), **context)) as registry:
         yield Api(registry)

@@ -6,11 +6,10 @@ from msgspec.structs import replace
 from pilotage.errors import Forbidden
 from pilotage.rest.request import APIRequest, User, Verb
 from pilotage.server.admission import Admission, Attributes, Operation
-from pilotage.server.context import RegistryContext
 from pilotage.server.registry import Registry
 from pilotage.storage.memory import MemoryStorage
 
-from .registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, definition, widget
+from .registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, definition, registry_context, widget
 
 USER = User("alice", ("system:masters",))
 BODY = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"a":"b"}}'
@@ -33,7 +32,7 @@ async def test_the_chain_sees_each_write_and_who_writes() -> None:
         new, old = attributes.new, attributes.old
         seen.append(("validate", attributes.operation, attributes.user.name, new is None, old is None))
 
-    registry = Registry(RegistryContext(MemoryStorage(), admission=Admission((mutate,), (validate,))))
+    registry = Registry(registry_context(MemoryStorage(), admission=Admission((mutate,), (validate,))))
     async with registry:
         created = await registry.call(CREATE)
         assert b'"by":"alice"' in created.body
@@ -52,7 +51,7 @@ async def test_a_write_that_is_refused_is_not_stored() -> None:
         raise Forbidden("not today")
 
     storage = MemoryStorage()
-    registry = Registry(RegistryContext(storage, admission=Admission(validating=(refuse,))))
+    registry = Registry(registry_context(storage, admission=Admission(validating=(refuse,))))
     async with registry:
         revision = storage.revision
         with pytest.raises(Forbidden):
@@ -73,7 +72,7 @@ async def test_a_function_that_changes_a_patched_custom_resource_does_not_change
             attributes.new["spec"]["inner"]["by"] = "admission"
             parts.append(attributes.old["spec"]["inner"])
 
-    async with Registry(RegistryContext(MemoryStorage(), admission=Admission((mutate,)))) as registry:
+    async with Registry(registry_context(MemoryStorage(), admission=Admission((mutate,)))) as registry:
         api = Api(registry)
         await api.create(DEFINITIONS, definition())
         await api.create(WIDGETS, widget("one", spec={"inner": {"a": 1}}), "default")
@@ -88,7 +87,7 @@ async def test_a_function_that_changes_managed_fields_changes_those_of_its_objec
         if attributes.name == "one" and attributes.new is not None:
             attributes.new["metadata"]["managedFields"][0]["fieldsV1"].pop("f:data")
 
-    registry = Registry(RegistryContext(MemoryStorage(), admission=Admission(mutating=(drop,))))
+    registry = Registry(registry_context(MemoryStorage(), admission=Admission(mutating=(drop,))))
     async with registry:
         assert b'"f:data"' not in (await registry.call(CREATE)).body
         other = replace(CREATE, body=BODY.replace(b"one", b"two"))
@@ -102,7 +101,7 @@ async def test_a_quota_that_is_created_during_mutating_admission_counts() -> Non
         if attributes.name == "two":
             await registry.call(replace(CREATE, resource=CONFIG_MAPS._replace(resource="resourcequotas"), body=quota))
 
-    context = RegistryContext(
+    context = registry_context(
         MemoryStorage(), plugins=frozenset({"ResourceQuota"}), admission=Admission(mutating=(wait,))
     )
     async with Registry(context) as registry:

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pilotage.errors import ApiError, Forbidden
+from pilotage.kubernetes.assembly import cluster_context
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, DeleteOptions, ListOptions, User, Verb
 from pilotage.rest.response import Page, Response
-from pilotage.server.assembly import cluster_context
 from pilotage.server.registry import Registry
 from pilotage.storage.interface import Put
 from pilotage.storage.memory import MemoryStorage

@@ -24,6 +24,7 @@ from pilotage.http.certificates import self_signed
 from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse
 from pilotage.http.server import serve
 from pilotage.http.tls import server_context
+from pilotage.kubernetes.kinds import KINDS
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest import request as rest
 from pilotage.server.catalogue.catalogue import Catalogue
@@ -371,7 +372,7 @@ async def test_a_hostile_path_leads_nowhere(method: str, path: str) -> None:
 
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_whatever_the_names_a_key_stays_within_its_collection(namespace: str, name: str) -> None:
-    info = asyncio.run(Catalogue(MemoryStorage(), "/t/").find(CONFIG_MAPS))
+    info = asyncio.run(Catalogue(MemoryStorage(), "/t/", KINDS).find(CONFIG_MAPS))
     assert info.key(namespace, name).startswith("core/configmaps/")
 
 

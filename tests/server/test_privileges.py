@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from pilotage.errors import Invalid
+from pilotage.kubernetes.resource.claims import ADMIN_ACCESS
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.server.strategies.resource.claims import ADMIN_ACCESS
 
 from .registries import NAMESPACES, opened
 

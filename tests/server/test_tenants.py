@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 from pilotage.errors import ApiError, InvalidDefinition, NotFound
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest import APIRequest, ListOptions, PatchType, Verb
-from pilotage.server.context import RegistryContext
 from pilotage.server.registry import Registry
 from pilotage.server.tenants import delete_tenant, tenants
 from pilotage.server.verbs import tokens
 from pilotage.storage import Entry, Operation, Snapshot, Watch
 from pilotage.storage.memory import MemoryStorage
 
-from .registries import CONFIG_MAPS, DEFINITIONS, NAMESPACES, WIDGETS, definition, opened, widget
+from .registries import CONFIG_MAPS, DEFINITIONS, NAMESPACES, WIDGETS, definition, opened, registry_context, widget
 
 
 async def test_tenants_do_not_see_each_other() -> None:
@@ -68,7 +67,7 @@ async def test_emptying_a_namespace_leaves_the_one_of_another_tenant_alone() -> 
 @pytest.mark.parametrize("tenant", ["", "a/b", "..", "A", "a.b", "a" * 64, "ä"])
 def test_a_tenant_is_a_plain_name(tenant: str) -> None:
     with pytest.raises(InvalidDefinition, match="tenant"):
-        RegistryContext(MemoryStorage(), tenant)
+        registry_context(MemoryStorage(), tenant)
 
 
 async def test_two_registries_of_one_tenant_serve_each_others_kinds_at_once() -> None:
@@ -157,7 +156,7 @@ HOSTILE = st.one_of(
 def test_no_request_reaches_the_keys_of_another_tenant(
     verb: Verb, resource: GroupVersionResource, namespace: str, name: str, token: str
 ) -> None:
-    registry = Registry(RegistryContext(GuardedStorage("/one/"), "one", namespace_lifecycle=False))
+    registry = Registry(registry_context(GuardedStorage("/one/"), "one", namespace_lifecycle=False))
     document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}}
     request = APIRequest(
         verb,

@@ -77,7 +77,7 @@ class EmbeddedAPIServer:
         self.registry: Registry
 
     async def open(self, exits: AsyncExitStack) -> Transport:
-        from pilotage.server.assembly import cluster_context
+        from pilotage.kubernetes.assembly import cluster_context
         from pilotage.server.registry import Registry
 
         _check_clock(self._clock)

@@ -13,6 +13,7 @@ import msgspec
 from pilotage.cluster.apiserver import OFF_BY_DEFAULT
 from pilotage.cluster.light import LightOptions
 from pilotage.errors import InvalidDefinition, NotFound
+from pilotage.kubernetes.assembly import cluster_context
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.meta.models import Resource
 from pilotage.meta.scalars import times
@@ -20,7 +21,6 @@ from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.response import Page, Response
 from pilotage.schema.generate.crd import unchecked_crds
 from pilotage.schema.generate.merging import merged
-from pilotage.server.assembly import cluster_context
 from pilotage.server.catalogue.catalogue import DEFINITIONS, NAMESPACES
 from pilotage.server.loops.garbage.references import metadata_of
 from pilotage.server.records import terminating

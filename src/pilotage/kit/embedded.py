@@ -135,7 +135,7 @@ async def reading(
     """The storage without the work of a server: no background loops, and nothing is written. None if a kind of
     `kinds` is not installed as it is now. `audit` is the file of the audit log, and that of its policy."""
     from pilotage.kit.tenancy import opened
-    from pilotage.server.assembly import cluster_context
+    from pilotage.kubernetes.assembly import cluster_context
     from pilotage.server.registry import Registry
 
     async with AsyncExitStack() as exits:

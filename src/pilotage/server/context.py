@@ -31,19 +31,17 @@ from pilotage.server.access.escalation import GRANTING, EscalationCheck
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.access.serviceaccounts import ServiceAccountTokens
 from pilotage.server.admission import Admission, Limited, ResourceAdmission
-from pilotage.server.catalogue.catalogue import Catalogue, CustomStrategies
+from pilotage.server.catalogue.catalogue import Catalogue
 from pilotage.server.cleartext import CleartextCheck
 from pilotage.server.controllers import ALL as ALL_CONTROLLERS
 from pilotage.server.conversion import Conversions, Converter
 from pilotage.server.groupnames import DefinitionNameIndex
+from pilotage.server.kinds import Allocator, KindSet, NamespaceContents
 from pilotage.server.matching.configurations import AdmissionConfigurations, CurrentObjects
-from pilotage.server.namespacecontents import NamespaceContents
 from pilotage.server.plugins.catalogue import chain as plugin_chain
-from pilotage.server.plugins.plugin import QUOTAS, DynamicAdmission, PluginContext
+from pilotage.server.plugins.plugin import DynamicAdmission, PluginContext
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.screening import ScreenedStorage
-from pilotage.server.strategies.services.cidrs import CIDRS, ReadyRange, ready_ranges
-from pilotage.server.strategies.services.ranges import SERVICE_RANGES, families_of
 from pilotage.server.uids import SystemChance, random_uid
 from pilotage.server.webhooks.caller import WebhookCaller
 from pilotage.server.webhooks.endpoints import Services
@@ -68,21 +66,19 @@ class RegistryContext:
     """The functions that see each write before it is stored."""
     plugins: frozenset[str] = frozenset()
     """The admission plugins of kube-apiserver that run, after these functions."""
-    strategies: CustomStrategies = field(default_factory=dict)
-    """The custom resources with rules of their own."""
+    kinds: KindSet = field(default=KindSet())
+    """The built-in kinds, and the custom resources with rules of their own."""
     authorization: bool = True
     """Whether RBAC authorizes requests that have a user. A server with its own authorization checks them itself."""
     namespace_lifecycle: bool = True
     """Whether objects are created only in namespaces that exist and are not terminating, as NamespaceLifecycle does."""
     contents: NamespaceContents | None = None
     """Creates the default objects of each namespace; None: there are none, and no other objects of a cluster either."""
-    service_ranges: tuple[str, ...] = SERVICE_RANGES
-    """The ranges of the addresses of Services in a new cluster, one of each family, as CIDRs."""
     controllers: frozenset[str] = ALL_CONTROLLERS
     """The controllers of kube-controller-manager that run in the server."""
     local_webhooks: LocalWebhooks = field(default_factory=LocalWebhooks)
     """The webhooks that this program serves itself."""
-    problem_of: Callable[[Entry], str] = soundness.problem
+    problem_of: Callable[[Entry, KindSet], str] = soundness.problem
     """What is wrong with a stored object, which makes it unreadable; empty if nothing is."""
     storage: ScreenedStorage = field(init=False, repr=False, compare=False)
     """The storage with only the objects that can be read."""
@@ -97,10 +93,10 @@ class RegistryContext:
     """The objects that configure webhooks and policies."""
     quotas: CurrentObjects[bool] = field(init=False, repr=False, compare=False)
     """Whether there are quotas."""
-    service_cidrs: CurrentObjects[Sequence[ReadyRange] | None] = field(init=False, repr=False, compare=False)
-    """The ranges of the addresses of Services."""
     names: DefinitionNameIndex = field(init=False, default_factory=DefinitionNameIndex, repr=False, compare=False)
     """The names that definitions have."""
+    allocator: Allocator | None = field(init=False, repr=False, compare=False)
+    """Gives objects what they must have alone; None: no kind needs it."""
     cleartext: CleartextCheck = field(init=False, repr=False, compare=False)
     """Rejects unencrypted Secrets in a storage that has encrypted ones."""
     webhooks: WebhookCaller = field(init=False, repr=False, compare=False)
@@ -114,29 +110,29 @@ class RegistryContext:
         if problem := tenant_problem(self.tenant):
             raise InvalidDefinition(problem)
         object.__setattr__(self, "prefix", f"/{self.tenant}/")
-        object.__setattr__(self, "storage", ScreenedStorage(self.stored, self.problem_of))
-        families = families_of(self.service_ranges)
-        object.__setattr__(self, "catalogue", Catalogue(self.storage, self.prefix, self.strategies, families))
+        object.__setattr__(
+            self, "storage", ScreenedStorage(self.stored, lambda entry: self.problem_of(entry, self.kinds))
+        )
+        object.__setattr__(self, "catalogue", Catalogue(self.storage, self.prefix, self.kinds))
         object.__setattr__(self, "authorizer", Authorizer(self.storage, self.prefix))
         tokens = ServiceAccountTokens(self.storage, self.prefix, self.clock)
         object.__setattr__(self, "service_accounts", tokens)
         configurations = AdmissionConfigurations(self.storage, self.prefix)
         object.__setattr__(self, "configurations", configurations)
-        object.__setattr__(self, "quotas", CurrentObjects(self.storage, self.prefix + QUOTAS, bool, limit=1))
-        cidrs = CurrentObjects(self.storage, self.prefix + CIDRS, ready_ranges)
-        object.__setattr__(self, "service_cidrs", cidrs)
+        object.__setattr__(self, "quotas", CurrentObjects(self.storage, self.prefix + self.kinds.quotas, bool, limit=1))
         object.__setattr__(self, "cleartext", CleartextCheck(self.stored, self.prefix))
         caller = WebhookCaller(self.local_webhooks, Services(self.storage, self.prefix))
         object.__setattr__(self, "webhooks", caller)
         object.__setattr__(self, "converter", Converter(caller, self.uid))
         object.__setattr__(self, "chain", self._chain())
+        object.__setattr__(self, "allocator", self.kinds.allocator(self) if self.kinds.allocator else None)
 
     def _chain(self) -> Admission:
         dynamic = DynamicAdmission(
             self.configurations, self.webhooks, self.convert, self.authorizer, self.uid, self.catalogue, self.converter
         )
         context = PluginContext(self.storage, self.prefix, self.suffix, self.authorizer, dynamic, self.quotas)
-        plugins = plugin_chain(self.plugins, context)
+        plugins = plugin_chain(self.kinds.plugins, self.plugins, context)
         escalation = Limited(lambda: EscalationCheck(self.authorizer), GRANTING)
         validating = (escalation, *self.admission.validating, *plugins.validating)
         return Admission((*self.admission.mutating, *plugins.mutating), validating)

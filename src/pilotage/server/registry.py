@@ -19,8 +19,6 @@ from pilotage.rest.response import Page, Response, WatchEvent
 from pilotage.server import deadlines, records
 from pilotage.server.access.rbac import attributes_of
 from pilotage.server.access.rules import AccessAttributes
-from pilotage.server.bootstrap import authentication
-from pilotage.server.bootstrap.cluster import create_cluster_objects
 from pilotage.server.catalogue import routes
 from pilotage.server.catalogue.catalogue import COMPONENTS, NAMESPACES, Redefined
 from pilotage.server.context import RegistryContext
@@ -28,13 +26,12 @@ from pilotage.server.decoding.refusals import with_warnings
 from pilotage.server.offload import COMPILED, offload
 from pilotage.server.ownership.owners import set_owner
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.strategies.core.namespaces import SYSTEM_NAMESPACES
+from pilotage.server.strategies.namespaces import SYSTEM_NAMESPACES
 from pilotage.server.verbs.create import Creator
 from pilotage.server.verbs.read import ObjectReader
 from pilotage.server.writes import steps
 from pilotage.storage.bases import NO_REQUEST, LocalStorage
 from pilotage.storage.interface import Put
-from pilotage.types import builtin
 
 if TYPE_CHECKING:
     from pilotage.server.loops.background import BackgroundLoops
@@ -108,7 +105,7 @@ class Registry:
     def _loops(self) -> BackgroundLoops:
         from pilotage.server.loops.background import BackgroundLoops
 
-        return BackgroundLoops(self.context, self._note)
+        return BackgroundLoops(self.context, self.note)
 
     @cached_property
     def _components(self) -> Components:
@@ -136,13 +133,13 @@ class Registry:
 
     async def __aenter__(self) -> Registry:
         await self._create_namespaces()
-        await create_cluster_objects(self.context)
+        await self.context.kinds.create_objects(self.context)
         self._exits.push_async_callback(self.context.webhooks.close)
         if self.context.plugins:
             await self._exits.enter_async_context(self.context.configurations)
             await self._exits.enter_async_context(self.context.quotas)
-        if self.context.contents is not None:
-            await self._exits.enter_async_context(self.context.service_cidrs)
+        if self.context.contents is not None and self.context.allocator is not None:
+            await self._exits.enter_async_context(self.context.allocator)
         await self._exits.enter_async_context(self._loops)
         return self
 
@@ -150,19 +147,6 @@ class Registry:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self._exits.aclose()
-
-    async def publish_root_ca(self, certificate: str) -> None:
-        """Publish the certificate authority of this server, in PEM, in each namespace."""
-        if self.context.contents is not None:
-            from pilotage.server.loops.contents import ContentsCreator
-
-            self.context.contents.root_ca = certificate
-            await ContentsCreator(self.context, self._note, self.context.contents).prepare()
-
-    async def publish_authentication(self, client_ca: str) -> None:
-        """Publish in `kube-system` how this server authenticates: the authorities of client certificates, in PEM."""
-        if self.context.contents is not None:
-            await authentication.publish(self.context, client_ca)
 
     def busy(self) -> Sequence[str]:
         """What the background loops still have to do, as sentences: collections and terminations in progress."""
@@ -172,7 +156,8 @@ class Registry:
         """Call `observer` with every write of the background loops, and its answer."""
         self._observers.append(observer)
 
-    def _note(self, request: APIRequest, answer: bytes) -> None:
+    def note(self, request: APIRequest, answer: bytes) -> None:
+        """Pass a write of a background loop to the observers."""
         for observer in self._observers:
             observer(request, answer)
 
@@ -275,7 +260,7 @@ class Registry:
     async def resources(self) -> Sequence[RESTMapping]:
         """Everything that is served: built-in resources in the order of a kube-apiserver, then others by group."""
         custom = sorted(await self.custom_resources(), key=lambda info: info.gvr.group)
-        return [*builtin.resources(), *(info.mapping for info in custom)]
+        return [*self._catalogue.builtin_resources(), *(info.mapping for info in custom)]
 
     async def custom_resources(self) -> Sequence[ResourceInfo]:
         """The resources that definitions make served now."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # compiled on use: a program that touches three kinds pays fo
     from pilotage.codec.defaults.table import Default
     from pilotage.codec.structure import Structure
     from pilotage.schema.structural import StructuralSchema
+    from pilotage.server.kinds import Action, Rows
     from pilotage.server.strategies.strategy import Strategy
     from pilotage.server.webhooks.endpoints import DefinitionConversion
 
@@ -30,7 +31,7 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
 class ResourceInfo(Value, frozen=True, eq=False, dict=True):
     """One resource at one version: its names and scope, its strategy and its schema."""
 
-    __unshown__ = frozenset({"compile_schema", "openapi", "versions"})
+    __unshown__ = frozenset({"compile_schema", "load_rows", "openapi", "versions"})
 
     mapping: RESTMapping
     strategy: Strategy
@@ -60,6 +61,10 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
     """The columns of a CRD's version, in a Table."""
     deprecation: str = ""
     """The warning that users of this version get."""
+    actions: Mapping[str, Action] = {}
+    """Its subresources that are actions."""
+    load_rows: Callable[[], Rows | None] = lambda: None
+    """Loads the rows of a built-in kind in Tables."""
     accepted_list_kind: str = ""
     """The kind of lists that a CRD declares."""
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from operator import attrgetter
 
 from pilotage.server.records import UnreadableObject
-from pilotage.server.soundness import head_problem, is_object, problem
+from pilotage.server.soundness import head_problem, is_object
 from pilotage.storage.bases import StorageWrapper
 from pilotage.storage.interface import Entry, Event, Operation, Put, Snapshot, Storage, Watch
 from pilotage.telemetry.logs import logger
@@ -28,7 +28,7 @@ class ScreenedStorage(StorageWrapper):
     """Checks each entry once, when it is first read. Reads of a whole tenant check only the metadata: they are those of
     the background loops, which use no more."""
 
-    def __init__(self, inner: Storage, problem_of: Callable[[Entry], str] = problem) -> None:
+    def __init__(self, inner: Storage, problem_of: Callable[[Entry], str]) -> None:
         """`problem_of` returns what is wrong with an object as a whole, or an empty text."""
         super().__init__(inner)
         self._problem_of = problem_of

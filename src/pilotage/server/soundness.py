@@ -16,9 +16,10 @@ from pilotage.codec.scalars import Mismatch
 from pilotage.errors import PilotageError
 from pilotage.meta.documents import Document
 from pilotage.meta.redaction import reason_of
-from pilotage.server.catalogue.catalogue import builtin_resources
+from pilotage.server.catalogue.catalogue import builtins
 from pilotage.server.catalogue.custom import resources_of
 from pilotage.server.definitions import DEFINITIONS, collection_of, head_of
+from pilotage.server.kinds import KindSet
 from pilotage.server.resources import ResourceInfo
 from pilotage.storage.encryption import MARK
 from pilotage.storage.interface import Entry
@@ -129,7 +130,7 @@ def head_problem(entry: Entry) -> str:
     return ""
 
 
-def problem(entry: Entry) -> str:
+def problem(entry: Entry, kinds: KindSet) -> str:
     """What is wrong with an object as a whole; empty if it can be read as one of its kind."""
     if found := head_problem(entry):
         return found
@@ -140,7 +141,7 @@ def problem(entry: Entry) -> str:
     except _UNREADABLE as error:
         return f"it is not an object: {reason_of(error)}"
     _, _, group, resource, _ = entry.key.split("/", _PARTS - 1)
-    versions = builtin_versions(f"{group}/{resource}/")
+    versions = builtin_versions(f"{group}/{resource}/", kinds)
     if not versions:
         return ""
     if f"{group}/{resource}/" == DEFINITIONS:
@@ -192,16 +193,16 @@ def named(error: Exception) -> str:
     return f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
 
 
-def builtin_versions(collection: str) -> Mapping[str, ResourceInfo]:
+def builtin_versions(collection: str, kinds: KindSet) -> Mapping[str, ResourceInfo]:
     """The versions of the built-in kind that is stored under a prefix (below the tenant's), by their apiVersion."""
-    return _builtins().get(collection) or {}
+    return _builtins(kinds).get(collection) or {}
 
 
 @cache
-def _builtins() -> dict[str, dict[str, ResourceInfo]]:
+def _builtins(kinds: KindSet) -> dict[str, dict[str, ResourceInfo]]:
     """The built-in resources by the prefix of their keys and by their apiVersion."""
     found: dict[str, dict[str, Any]] = {}
-    for info in builtin_resources():
+    for info in builtins(kinds).values():
         if info.stored is info:
             found.setdefault(collection_of(*info.group_resource), {})[info.gvk.api_version] = info
     return found

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pilotage.cli.store.validation import validated
+from pilotage.kubernetes.assembly import cluster_context
 from pilotage.rest.request import APIRequest, Verb
-from pilotage.server.assembly import cluster_context
 from pilotage.server.registry import Registry
 from pilotage.storage.interface import Put
 from pilotage.storage.memory import MemoryStorage

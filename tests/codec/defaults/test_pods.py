@@ -4,7 +4,7 @@ import pytest
 
 from pilotage.codec.defaults.pods import default_pod, default_pod_template
 from pilotage.meta.documents import Document, copied
-from tests.server.strategies.pods.specs import container, pod, spec
+from tests.kubernetes.core.pods.specs import container, pod, spec
 
 
 def test_a_pod_gets_policies_and_an_empty_security_context() -> None:

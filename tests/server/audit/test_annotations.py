@@ -10,10 +10,10 @@ import pytest
 
 from pilotage.errors import StorageError
 from pilotage.http import messages as http
+from pilotage.kubernetes.assembly import cluster_context
 from pilotage.meta.documents import Document
 from pilotage.rest.request import User
 from pilotage.server.access.authentication import Authenticator
-from pilotage.server.assembly import cluster_context
 from pilotage.server.audit.policy import everything
 from pilotage.server.http.auditing import Auditor
 from pilotage.server.http.handler import HTTPHandler

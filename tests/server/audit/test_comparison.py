@@ -9,9 +9,9 @@ import pytest
 
 from hack.cluster.running import binaries
 from pilotage.http import messages as http
+from pilotage.kubernetes.assembly import cluster_context
 from pilotage.rest.request import User
 from pilotage.server.access.authentication import Authenticator
-from pilotage.server.assembly import cluster_context
 from pilotage.server.audit.policy import AuditPolicy
 from pilotage.server.http.auditing import Auditor
 from pilotage.server.http.handler import HTTPHandler

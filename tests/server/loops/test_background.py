@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pilotage.errors import Forbidden, NotFound, StorageError
+from pilotage.kubernetes.core.loops.events import EVENT_LIFETIME, last_seen
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.server.context import RegistryContext
 from pilotage.server.loops import rounds
-from pilotage.server.loops.rounds import EVENT_LIFETIME, HISTORY_COMMITS, HISTORY_SECONDS, HistoryCompaction, last_seen
+from pilotage.server.loops.rounds import HISTORY_COMMITS, HISTORY_SECONDS, HistoryCompaction
 from pilotage.storage.interface import Operation, Put, Snapshot
 from pilotage.storage.memory import MemoryStorage
 from pilotage.testing.loop import VirtualLoop
@@ -30,6 +30,7 @@ from ..registries import (
     Pausing,
     definition,
     opened,
+    registry_context,
     widget,
 )
 
@@ -159,7 +160,7 @@ def test_a_time_in_the_future_keeps_no_event_alive() -> None:
 
 async def test_history_is_kept_for_a_while() -> None:
     storage = MemoryStorage()
-    history = HistoryCompaction(RegistryContext(storage))
+    history = HistoryCompaction(registry_context(storage))
     await storage.commit(Put("a", b""))
     first = storage.revision
     assert history.target(0.0) == storage.oldest
@@ -174,7 +175,7 @@ async def test_no_more_than_so_much_history_is_kept(monkeypatch: pytest.MonkeyPa
     storage = MemoryStorage()
     for _ in range(20):
         await storage.commit(Put("a", b""))
-    assert HistoryCompaction(RegistryContext(storage)).target(0.0) == storage.revision - 5
+    assert HistoryCompaction(registry_context(storage)).target(0.0) == storage.revision - 5
 
 
 @pytest.mark.virtual_time

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse
+from pilotage.kubernetes.kinds import KINDS
 from pilotage.meta.kinds import GroupVersion
 from pilotage.server.catalogue.custom import resources_of
 from pilotage.server.http.handler import HTTPHandler
@@ -43,13 +44,13 @@ def references(text: bytes, prefix: str) -> set[str]:
 
 @pytest.mark.parametrize("group_version", BUILTIN, ids=str)
 def test_a_document_has_every_schema_that_it_refers_to(group_version: GroupVersion) -> None:
-    found = documents.document([], group_version)
+    found = documents.document([], group_version, KINDS)
     assert found is not None
     assert references(found[0], "#/components/schemas/") <= set(json.loads(found[0])["components"]["schemas"])
 
 
 def test_a_kind_is_found_by_the_operation_that_patches_it() -> None:
-    found = documents.document([], GroupVersion("apps", "v1"))
+    found = documents.document([], GroupVersion("apps", "v1"), KINDS)
     assert found is not None
     patch = json.loads(found[0])["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"]
     assert patch["x-kubernetes-group-version-kind"] == {"group": "apps", "version": "v1", "kind": "Deployment"}
@@ -138,7 +139,7 @@ async def test_version_2_has_no_fields_of_a_kind_that_has_unknown_ones() -> None
 
 
 def test_version_2_has_one_type_for_a_number_or_text_and_no_defaults() -> None:
-    definitions = documents.version_2([])["definitions"]
+    definitions = documents.version_2([], KINDS)["definitions"]
     port = definitions["io.k8s.apimachinery.pkg.util.intstr.IntOrString"]
     assert (port["type"], port["format"]) == ("string", "int-or-string")
     assert definitions["io.k8s.apimachinery.pkg.api.resource.Quantity"]["type"] == "string"
@@ -148,7 +149,7 @@ def test_version_2_has_one_type_for_a_number_or_text_and_no_defaults() -> None:
 
 
 def test_version_2_has_every_definition_that_it_refers_to() -> None:
-    text = documents.version_2_json([])
+    text = documents.version_2_json([], KINDS)
     assert references(text, "#/definitions/") <= set(json.loads(text)["definitions"])
     assert b"#/components" not in text
 
@@ -164,9 +165,9 @@ async def test_the_description_of_a_field_is_that_of_the_definition() -> None:
 @pytest.mark.parametrize("version", ["v2", "v3"])
 def test_builtin_kinds_and_their_fields_have_descriptions(version: str) -> None:
     if version == "v2":
-        definitions = documents.version_2([])["definitions"]
+        definitions = documents.version_2([], KINDS)["definitions"]
     else:
-        found = documents.document([], GroupVersion("apps", "v1"))
+        found = documents.document([], GroupVersion("apps", "v1"), KINDS)
         assert found is not None
         definitions = json.loads(found[0])["components"]["schemas"]
     spec = definitions["io.k8s.api.apps.v1.DeploymentSpec"]

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pilotage.server.namespacecontents import NamespaceContents
+from pilotage.kubernetes.core.namespacecontents import NamespaceContents
 from pilotage.server.ownership.owners import set_owner
 
 from ..registries import CONFIG_MAPS, opened

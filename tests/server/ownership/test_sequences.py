@@ -22,12 +22,12 @@ import pytest
 
 from hack.cluster.running import RealCluster
 from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse
-from pilotage.server.context import RegistryContext
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.server.registry import Registry
 from pilotage.storage.memory import MemoryStorage
 
 from ..differential import DEFINITIONS, NAMESPACES
+from ..registries import registry_context
 from .sequences import DEFINITION, KINDS, Call, Kind, Masked, Sequence, body_of, sequence
 
 TOKEN = "secret"
@@ -82,7 +82,7 @@ def answers_of_real(send: Send, made: Sequence) -> list[Any]:
 
 
 async def answers_of_ours(made: Sequence) -> list[Any]:
-    async with Registry(RegistryContext(MemoryStorage())) as registry:
+    async with Registry(registry_context(MemoryStorage())) as registry:
         handler = HTTPHandler(registry, TOKEN)
 
         async def send(method: str, target: str, body: bytes, content_type: str) -> Answer:

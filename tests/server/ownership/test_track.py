@@ -14,11 +14,10 @@ from msgspec.structs import replace
 from pilotage.errors import Invalid
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, PatchType, Verb, WriteOptions
-from pilotage.server.context import RegistryContext
 from pilotage.server.registry import Registry
 from pilotage.storage.memory import MemoryStorage
 
-from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, definition, widget
+from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, definition, registry_context, widget
 
 LEASES = GroupVersionResource("coordination.k8s.io", "v1", "leases")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
@@ -29,7 +28,7 @@ class Managed:
 
     def __init__(self) -> None:
         self.time = datetime(2026, 1, 1, tzinfo=UTC)
-        self.registry = Registry(RegistryContext(MemoryStorage(), clock=lambda: self.time))
+        self.registry = Registry(registry_context(MemoryStorage(), clock=lambda: self.time))
 
     def move(self, seconds: float = 1) -> None:
         self.time += timedelta(seconds=seconds)

@@ -3,10 +3,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pilotage.kubernetes.assembly import cluster_context
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, User, Verb
-from pilotage.server.assembly import cluster_context
 from pilotage.server.registry import Registry
 from pilotage.storage.interface import Snapshot
 from pilotage.storage.memory import MemoryStorage

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import pilotage as pt
+from pilotage.kubernetes.kinds import KINDS
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.unstructured import Unstructured
 from pilotage.server.catalogue.catalogue import Catalogue
@@ -25,7 +26,7 @@ ANSWERS = json.loads(Path(__file__).with_name("answers").joinpath("typechecking.
 @pytest.mark.parametrize("title", ANSWERS)
 async def test_the_warnings_are_those_of_kubernetes(title: str) -> None:
     case: Any = ANSWERS[title]
-    spec, catalogue = case["spec"], Catalogue(MemoryStorage(), "/default/")
+    spec, catalogue = case["spec"], Catalogue(MemoryStorage(), "/default/", KINDS)
     kind = spec.get("paramKind")
     params = await catalogue.of_kind(GroupVersionKind.of(kind["apiVersion"], kind["kind"])) if kind else None
     assert expression_warnings(spec, await kinds_of(spec, catalogue), params) == case["warnings"]

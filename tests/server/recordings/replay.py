@@ -15,11 +15,11 @@ import msgspec
 
 from pilotage.codec import verbatim
 from pilotage.errors import ApiError
+from pilotage.kubernetes.assembly import cluster_context
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, User, Verb, WriteOptions
 from pilotage.server import records
-from pilotage.server.assembly import cluster_context
 from pilotage.server.registry import Registry
 from pilotage.storage.interface import Put
 from pilotage.storage.memory import MemoryStorage

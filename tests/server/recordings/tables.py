@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from pilotage.kubernetes.core import events
+from pilotage.kubernetes.kinds import KINDS
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource
-from pilotage.server.strategies import events
-from pilotage.server.tables import builtin, custom
+from pilotage.server.tables import custom
 from pilotage.server.tables.cells import Printer
+from pilotage.server.tables.table import name_and_creation
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 CREATED = "2026-11-15T23:00:00Z"
@@ -43,7 +45,8 @@ def cells(case: Document, bases: dict[str, Document]) -> Iterator[Cell]:
 
 def _printer(case: Document, bases: dict[str, Document]) -> Printer:
     if case["group"] != "tables.example":
-        return builtin.printer(GroupResource(case["group"], case["resource"]["resource"]))
+        rows = KINDS.rows(GroupResource(case["group"], case["resource"]["resource"]))
+        return rows.cells if rows is not None else name_and_creation
     (version,) = (
         version for version in bases["gadgets"]["definition"]["spec"]["versions"] if version["name"] == case["version"]
     )

@@ -8,12 +8,12 @@ from pilotage.codec.defaults.cluster import default_definition
 from pilotage.server.catalogue.custom import resources_of
 from pilotage.server.groupnames import GroupNames
 from pilotage.server.strategies import apiextensions
-from pilotage.server.strategies.builtin import STRATEGIES
+from pilotage.server.strategies.needed import NEEDED
 
 from ..registries import definition
 
 NOW = "2024-01-01T00:00:00Z"
-STRATEGY = STRATEGIES["customresourcedefinitions.apiextensions.k8s.io"]
+STRATEGY = NEEDED["customresourcedefinitions.apiextensions.k8s.io"]
 
 
 def named(plural: str, **names: Any) -> dict[str, Any]:

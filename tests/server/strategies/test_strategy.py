@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from pilotage.errors import ApiError, BadRequest, Cause, Conflict, Invalid
+from pilotage.kubernetes.kinds import KINDS
 from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.objectmeta import MAX_CAUSES
@@ -29,7 +30,7 @@ UPDATE = APIRequest(Verb.UPDATE, CONFIG_MAPS, namespace="n", name="one")
 
 
 async def built_in() -> ResourceInfo:
-    return await Catalogue(MemoryStorage(), "/t/").find(CONFIG_MAPS)
+    return await Catalogue(MemoryStorage(), "/t/", KINDS).find(CONFIG_MAPS)
 
 
 def custom(*, status: bool = True) -> ResourceInfo:

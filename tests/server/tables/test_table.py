@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from pilotage.http.messages import Headers, HTTPRequest, HTTPResponse, StreamingResponse
+from pilotage.kubernetes.tables import ROWS
 from pilotage.meta.kinds import GroupResource, GroupVersionResource
 from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.server.http.handler import HTTPHandler
-from pilotage.server.tables.builtin import printer
 
 from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, definition, opened, widget
 
@@ -127,7 +127,7 @@ def test_the_parameters_of_a_policy_binding_are_shown_with_their_namespace(
     resource = GroupResource("admissionregistration.k8s.io", "validatingadmissionpolicybindings")
     metadata = {"name": "b", "creationTimestamp": "2026-01-01T00:00:00Z"}
     spec = {"policyName": "x", "paramRef": {"name": "p", **namespace}}
-    cells = printer(resource)({"metadata": metadata, "spec": spec}, datetime(2026, 1, 1, tzinfo=UTC))
+    cells = ROWS[str(resource)].cells({"metadata": metadata, "spec": spec}, datetime(2026, 1, 1, tzinfo=UTC))
     assert cells == ["b", "x", shown, "0s"]
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pilotage.errors import BadRequest
+from pilotage.kubernetes.kinds import KINDS
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.server import records
@@ -18,7 +19,7 @@ PODS = GroupVersionResource("", "v1", "pods")
 
 
 async def info(resource: GroupVersionResource = CONFIG_MAPS) -> ResourceInfo:
-    return await Catalogue(MemoryStorage(), "/t/").find(resource)
+    return await Catalogue(MemoryStorage(), "/t/", KINDS).find(resource)
 
 
 def entry(document: Document) -> Entry:

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 from hack.cluster.running import RealCluster
 from pilotage.http.messages import Headers, HTTPRequest
+from pilotage.kubernetes.assembly import cluster_context
 from pilotage.meta.documents import Document
-from pilotage.server.assembly import cluster_context
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.server.registry import Registry
 from pilotage.storage.memory import MemoryStorage

@@ -12,10 +12,10 @@ import pytest
 
 from pilotage.errors import BadRequest, InternalError, Timeout
 from pilotage.http import messages as http
+from pilotage.kubernetes.assembly import cluster_context
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, Verb, WriteOptions
-from pilotage.server.assembly import cluster_context
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.server.registry import Registry
 from pilotage.storage.interface import Put

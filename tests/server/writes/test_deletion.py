@@ -5,14 +5,16 @@ from typing import Any
 import pytest
 
 from pilotage.errors import Conflict, Invalid, NotFound
+from pilotage.kubernetes.kinds import KINDS
+from pilotage.kubernetes.strategies import STRATEGIES
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import DeleteOptions
-from pilotage.server.catalogue.catalogue import NEW_EVENTS, Catalogue
+from pilotage.server.catalogue.catalogue import Catalogue
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.apiextensions import CLEANUP
 from pilotage.server.strategies.custom import CustomResourceStrategy
-from pilotage.server.writes import deletion, deletionrules
+from pilotage.server.writes import deletion
 from pilotage.server.writes.deletion import Mark, Remove
 from pilotage.storage.memory import MemoryStorage
 
@@ -20,10 +22,11 @@ from ..registries import CONFIG_MAPS, DEFINITIONS, NAMESPACES, definition, opene
 
 NOW = "2024-01-01T00:00:00Z"
 HOLD = "x.example.com/hold"
+NEW_EVENTS = GroupVersionResource("events.k8s.io", "v1", "events")
 
 
 async def info(resource: Any = CONFIG_MAPS) -> ResourceInfo:
-    return await Catalogue(MemoryStorage(), "/t/").find(resource)
+    return await Catalogue(MemoryStorage(), "/t/", KINDS).find(resource)
 
 
 def document(*finalizers: str, **metadata: Any) -> Document:
@@ -223,4 +226,4 @@ async def test_a_job_that_cannot_be_deleted_is_reported_with_the_warning_about_i
     async with opened() as api:
         with pytest.raises(NotFound) as caught:
             await api.delete(GroupVersionResource("batch", "v1", "jobs"), "none", "default")
-    assert caught.value.warnings == (deletionrules.JOB_WARNING,)
+    assert caught.value.warnings == (STRATEGIES["jobs.batch"].deletion.warning,)

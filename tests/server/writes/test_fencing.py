@@ -15,13 +15,12 @@ from pilotage.errors import Forbidden
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.fence import Fence, LeaderTerm
 from pilotage.rest.request import APIRequest, PatchType, Verb, WriteOptions
-from pilotage.server.context import RegistryContext
 from pilotage.server.registry import Registry
 from pilotage.server.writes.fencing import STALE_LEADER
 from pilotage.storage.interface import Operation, Put
 from pilotage.storage.memory import MemoryStorage
 
-from ..registries import CONFIG_MAPS, Api
+from ..registries import CONFIG_MAPS, Api, registry_context
 
 LEASES = GroupVersionResource("coordination.k8s.io", "v1", "leases")
 PODS = GroupVersionResource("", "v1", "pods")
@@ -46,7 +45,7 @@ class Interfering(MemoryStorage):
 @asynccontextmanager
 async def opened(storage: MemoryStorage | None = None) -> AsyncIterator[Api]:
     """A registry with the lease."""
-    async with Registry(RegistryContext(storage or MemoryStorage())) as registry:
+    async with Registry(registry_context(storage or MemoryStorage())) as registry:
         api = Api(registry)
         await api.create(LEASES, {"metadata": {"name": "leader"}, "spec": lease("me", 3)}, "default")
         yield api

@@ -18,6 +18,7 @@ from pilotage.http import certificates, server
 from pilotage.kit.console.errors import CommandError
 from pilotage.kit.console.signals.stop import Stop
 from pilotage.kit.console.terminal import BOLD, DIM, GREEN, standard_error, standard_output
+from pilotage.kubernetes.bootstrap.publication import publish_authentication, publish_root_ca
 from pilotage.net.sockets import address_text
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.storage import open_served_storage, url_without_password
@@ -72,9 +73,9 @@ async def serve_cluster(cluster: Cluster, options: ServeOptions) -> AsyncIterato
         credentials = load_or_create(options.credentials or default_path(options.storage, options.tenant))
         users = authenticator(options, credentials.token, cluster.registry.context)
         handler = HTTPHandler(cluster.registry, users, exits.enter_context(audited(options)))
-        await cluster.registry.publish_root_ca(credentials.authority.certificate.decode())
+        await publish_root_ca(cluster.registry, credentials.authority.certificate.decode())
         running = await _start_server(options, handler, credentials, exits)
-        await cluster.registry.publish_authentication(client_authorities(options))
+        await publish_authentication(cluster.registry, client_authorities(options))
         url = f"https://{address_text(options.bind[0], running.port)}"
         authority = credentials.authority.certificate
         write_kubeconfig(options.kubeconfig, kubeconfig_text(url, authority, credentials.token))
@@ -91,7 +92,7 @@ def _keep_freed_memory() -> None:
 
 def _admission_plugins(options: ServeOptions) -> tuple[str, ...]:
     """The plugins to enable: a cluster has ServiceAccount on, which an embedded one has off."""
-    from pilotage.server.plugins.catalogue import enabled
+    from pilotage.kubernetes.plugins import enabled
 
     try:
         enabled(options.enable_admission_plugins, options.disable_admission_plugins)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from pilotage.errors import StorageError
+from pilotage.kubernetes.kinds import KINDS
 from pilotage.server.soundness import is_object, problem
 from pilotage.storage.encryption import MARK
 from pilotage.storage.interface import Entry, Storage
@@ -42,7 +43,7 @@ def read_entry(entry: Entry) -> tuple[str, dict[str, Any] | None]:
     """What is wrong with an entry, or its object. Internal data of the server has no object."""
     if not is_object(entry.key):
         return "", None
-    if text := problem(entry):
+    if text := problem(entry, KINDS):
         return text, None
     return "", msgspec.json.decode(entry.value)
 

@@ -18,12 +18,12 @@ from pilotage.kit.console.files import reported
 from pilotage.kit.console.manifestfiles import read_manifests
 from pilotage.kit.console.terminal import GREEN, standard_error, standard_output
 from pilotage.kit.tenancy import check_exists, has_tenant
+from pilotage.kubernetes.core.events import LIFETIME
+from pilotage.kubernetes.core.loops.events import EVENTS
 from pilotage.meta.documents import Document
 from pilotage.meta.text import yamltext
 from pilotage.meta.text.counts import counted
 from pilotage.server.encryption import encrypted
-from pilotage.server.loops.rounds import EVENTS
-from pilotage.server.strategies.events import LIFETIME
 from pilotage.storage import Snapshot, Storage, open_storage, url_without_password
 from pilotage.storage.archive import Archive, read_archive, restore_archive, write_archive
 from pilotage.storage.encryption import Cipher, load_keys

@@ -14,7 +14,7 @@ from pilotage.kit.console.manifestfiles import Manifest
 from pilotage.meta import paths
 from pilotage.meta.documents import Document, set_or_drop
 from pilotage.meta.mapping.mapper import RESTMapping
-from pilotage.server.strategies.core.namespaces import SYSTEM_NAMESPACES
+from pilotage.server.strategies.namespaces import SYSTEM_NAMESPACES
 from pilotage.storage.interface import Entry
 
 Warn: TypeAlias = Callable[[str], object]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pilotage.cli.store.check import read_entry
 from pilotage.cli.store.objects import export_objects, stored_objects
 from pilotage.client.client import Client
+from pilotage.kubernetes.assembly import cluster_context
 from pilotage.meta.documents import Document
-from pilotage.server.assembly import cluster_context
 from pilotage.server.encryption import encrypted
 from pilotage.server.registry import Registry
 from pilotage.server.tenants import prefix_of

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from pilotage.errors import Cause, StorageError
+from pilotage.kubernetes.kinds import KINDS
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.server import records
 from pilotage.server.catalogue.custom import resources_of
@@ -67,13 +68,13 @@ class _Validation:
         self._custom: dict[str, Mapping[str, ResourceInfo]] = {}
         for put in puts:
             tenant, _, rest = put.key.lstrip("/").partition("/")
-            if rest.startswith(DEFINITIONS) and not problem(Entry(put.key, put.value, 1, 1)):
+            if rest.startswith(DEFINITIONS) and not problem(Entry(put.key, put.value, 1, 1), KINDS):
                 for info in resources_of(records.decode(put.value), put.key, 1):
                     self._custom[f"{tenant}/{info.collection}"] = info.versions
 
     def problem_of(self, entry: Entry) -> str:
         """What is wrong with an object; empty if a server can read it, and could have written it."""
-        if text := problem(entry):
+        if text := problem(entry, KINDS):
             return text
         info = self._info(entry)
         if info is None:
@@ -86,7 +87,7 @@ class _Validation:
     def _info(self, entry: Entry) -> ResourceInfo | None:
         _, tenant, group, resource, _ = entry.key.split("/", 4)
         collection = f"{group}/{resource}/"
-        versions = builtin_versions(collection) or self._custom.get(f"{tenant}/{collection}")
+        versions = builtin_versions(collection, KINDS) or self._custom.get(f"{tenant}/{collection}")
         return versions.get(records.decode(entry.value)["apiVersion"]) if versions else None
 
 

@@ -22,7 +22,7 @@ from pilotage.device.server.heartbeats import HeartbeatMonitor
 from pilotage.device.server.readiness import ReadinessGate
 from pilotage.device.server.resourceversions import check_reached, check_version
 from pilotage.device.server.storageversion import DEFINITION, definition
-from pilotage.device.server.strategy import GPUStrategy, stored_problem
+from pilotage.device.server.strategy import KINDS, stored_problem
 from pilotage.device.server.telemetry import LatestTelemetry, TelemetryOptions
 from pilotage.device.wire.generation import RESOURCE
 from pilotage.device.wire.tolerance import check_name
@@ -119,7 +119,7 @@ class DeviceRegistry:
             clock=clock,
             chance=random.SystemRandom(),
             admission=Admission(mutating=(admission.mutate,), validating=(admission.validate,)),
-            strategies={RESOURCE.group_resource: GPUStrategy},
+            kinds=KINDS,
             problem_of=stored_problem,
             authorization=False,  # roles are those of uids and gids
             controllers=frozenset(),

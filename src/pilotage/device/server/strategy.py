@@ -13,6 +13,7 @@ from pilotage.meta.validation.names import NameForm
 from pilotage.rest.request import PatchType
 from pilotage.server import soundness
 from pilotage.server.definitions import collection_of
+from pilotage.server.kinds import KindSet
 from pilotage.server.strategies.custom import CustomResourceStrategy
 from pilotage.storage.interface import Entry
 
@@ -45,9 +46,13 @@ class GPUStrategy(CustomResourceStrategy):
         return public(data)
 
 
-def stored_problem(entry: Entry) -> str:
+KINDS = KindSet(custom={RESOURCE.group_resource: GPUStrategy})
+"""The kinds of the Device API: GPUs, which a definition declares, with rules of their own."""
+
+
+def stored_problem(entry: Entry, kinds: KindSet) -> str:
     """What is wrong with a stored object; a GPU must have a form on the wire."""
-    found = soundness.problem(entry)
+    found = soundness.problem(entry, kinds)
     if not found and _GPUS in entry.key:
         try:
             documents.read_stored(entry.value)

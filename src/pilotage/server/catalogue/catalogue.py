@@ -7,8 +7,8 @@ resource is served from the commit of its definition on, even if another process
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, partial
 
 from msgspec.structs import replace
 
@@ -16,39 +16,22 @@ from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.server.catalogue import routes
-from pilotage.server.catalogue.actions import BINDINGS
-from pilotage.server.catalogue.custom import CustomStrategies as CustomStrategies
 from pilotage.server.catalogue.custom import resources_of
 from pilotage.server.definitions import DEFINITIONS as DEFINITIONS
+from pilotage.server.kinds import KindSet
 from pilotage.server.records import decode
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.strategies.builtin import strategy_for
-from pilotage.server.strategies.services.ranges import SERVICE_RANGES, families_of
+from pilotage.server.strategies.needed import NEEDED, needed_resources
+from pilotage.server.strategies.strategy import Strategy
 from pilotage.storage.interface import Entry, Storage
-from pilotage.types import builtin
 
 NAMESPACES = "core/namespaces/"
 EVENTS = GroupVersionResource("", "v1", "events")
-NEW_EVENTS = GroupVersionResource("events.k8s.io", "v1", "events")
-_AUTOSCALERS = "horizontalpodautoscalers"
-_STORED_ELSEWHERE = {
-    NEW_EVENTS: EVENTS,
-    GroupVersionResource("autoscaling", "v1", _AUTOSCALERS): GroupVersionResource("autoscaling", "v2", _AUTOSCALERS),
-}
-"""Built-in resources whose objects are kept in the form of another one."""
-NEEDED_VERBS = frozenset(("create", "get", "list", "watch", "update", "delete"))
-REVIEWS = ("authentication.k8s.io", "authorization.k8s.io")
-"""Groups whose objects are processed at once, and never stored."""
 COMPONENTS = GroupVersionResource("", "v1", "componentstatuses")
-"""Resources that are processed at once, and never stored, too."""
-_SERVICES = GroupVersionResource("", "v1", "services")
-_DEPRECATED = {
-    COMPONENTS: "v1 ComponentStatus is deprecated in v1.19+",
-    GroupVersionResource("", "v1", "endpoints"): (
-        "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
-    ),
-}
-"""The warnings for deprecated built-in kinds."""
+"""Objects that are processed at once, and never stored."""
+SUBRESOURCES = ("status", "finalize", "ephemeralcontainers", "resize", "approval", "scale")
+"""Those that are served; a kind may name more."""
+_DEFAULT = Strategy()
 _MAX_COMPILED = 4096
 
 
@@ -59,28 +42,24 @@ class Redefined(Exception):
 class Catalogue:
     """Finds the information about a resource."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        prefix: str,
-        strategies: CustomStrategies | None = None,
-        families: tuple[str, ...] = families_of(SERVICE_RANGES),
-    ) -> None:
-        """`families` are those of the addresses of Services."""
+    def __init__(self, storage: Storage, prefix: str, kinds: KindSet) -> None:
         self._storage = storage
         self._prefix = prefix
-        self._strategies = strategies or {}
-        self._families = families
+        self._kinds = kinds
         # The most recent: it has those of deleted definitions, too.
         self._compiled: Recent[str, tuple[int, dict[GroupVersionResource, ResourceInfo]]] = Recent(_MAX_COMPILED)
 
     def builtin(self, gvr: GroupVersionResource) -> ResourceInfo | None:
         """A built-in resource; None if it is not one."""
-        return _builtins(self._families).get(gvr)
+        return builtins(self._kinds).get(gvr)
+
+    def builtin_resources(self) -> Sequence[RESTMapping]:
+        """The built-in resources, in the order of a kube-apiserver."""
+        return [info.mapping for info in builtins(self._kinds).values()]
 
     async def find(self, gvr: GroupVersionResource) -> ResourceInfo:
         """Raises NotFound if the resource is not served."""
-        info = _builtins(self._families).get(gvr)
+        info = builtins(self._kinds).get(gvr)
         if info is None:
             key = f"{self._prefix}{DEFINITIONS}{gvr.resource}.{gvr.group}"
             entry = await self._storage.get(key)
@@ -94,14 +73,14 @@ class Catalogue:
 
     async def of_kind(self, gvk: GroupVersionKind) -> ResourceInfo | None:
         """The resource of a kind; None if it is not served."""
-        for info in _builtins(self._families).values():
+        for info in builtins(self._kinds).values():
             if info.gvk == gvk:
                 return info
         return next((info for info in await self.custom() if info.gvk == gvk and info.served), None)
 
     async def all(self) -> Sequence[ResourceInfo]:
         """Everything that is served now."""
-        return [*_builtins(self._families).values(), *await self.custom()]
+        return [*builtins(self._kinds).values(), *await self.custom()]
 
     async def custom(self) -> Sequence[ResourceInfo]:
         """The resources that definitions define now."""
@@ -118,27 +97,14 @@ class Catalogue:
 
     def _compile(self, entry: Entry) -> list[ResourceInfo]:
         size = len(entry.value)
-        return list(resources_of(decode(entry.value), entry.key, entry.revision, size, self._strategies))
-
-
-def builtin_resources() -> Iterable[ResourceInfo]:
-    """All built-in resources."""
-    return _builtins(families_of(SERVICE_RANGES)).values()
+        return list(resources_of(decode(entry.value), entry.key, entry.revision, size, self._kinds.custom))
 
 
 @cache
-def _builtins(families: tuple[str, ...]) -> dict[GroupVersionResource, ResourceInfo]:
-    found = {
-        mapping.resource: _builtin(mapping)
-        for mapping in builtin.resources()
-        if NEEDED_VERBS.issubset(mapping.verbs)
-        or mapping.resource.group in REVIEWS
-        or mapping.resource in (BINDINGS, COMPONENTS)
-    }
-    found[_SERVICES] = replace(
-        found[_SERVICES], strategy=dataclasses.replace(found[_SERVICES].strategy, families=families)
-    )
-    for served, stored in _STORED_ELSEWHERE.items():
+def builtins(kinds: KindSet) -> dict[GroupVersionResource, ResourceInfo]:
+    """All built-in resources."""
+    found = {mapping.resource: _builtin(mapping, kinds) for mapping in (*kinds.resources(), *needed_resources())}
+    for served, stored in kinds.stored_as.items():
         versions: dict[str, ResourceInfo] = {}
         kept = found[stored] = replace(found[stored], versions=versions)
         other = found[served] = replace(found[served], storage=kept, versions=versions)
@@ -150,10 +116,23 @@ def _builtins(families: tuple[str, ...]) -> dict[GroupVersionResource, ResourceI
 def body_info(kind: GroupVersionKind) -> ResourceInfo:
     """The resource info of a built-in kind that is only the body of requests to a subresource, such as Eviction."""
     resource = GroupVersionResource(kind.group, kind.version, kind.kind.lower() + "s")
-    return _builtin(RESTMapping(gvk=kind, resource=resource, namespaced=True))
+    return ResourceInfo(mapping=RESTMapping(gvk=kind, resource=resource, namespaced=True), strategy=_DEFAULT)
 
 
-def _builtin(mapping: RESTMapping) -> ResourceInfo:
+def _builtin(mapping: RESTMapping, kinds: KindSet) -> ResourceInfo:
     return ResourceInfo(
-        mapping=mapping, strategy=strategy_for(mapping), deprecation=_DEPRECATED.get(mapping.resource, "")
+        mapping=mapping,
+        strategy=strategy_for(mapping, kinds),
+        deprecation=kinds.deprecated.get(mapping.resource, ""),
+        actions=kinds.actions.get(str(mapping.resource.group_resource), {}),
+        load_rows=partial(kinds.rows, mapping.resource.group_resource),
+    )
+
+
+def strategy_for(resource: RESTMapping, kinds: KindSet) -> Strategy:
+    """The strategy of a built-in resource: that of its version if there is one, else that of its name."""
+    name, version = str(resource.resource.group_resource), resource.resource.version
+    found = kinds.strategies.get(f"{name}/{version}") or kinds.strategies.get(name) or NEEDED.get(name, _DEFAULT)
+    return dataclasses.replace(
+        found, subresources=tuple(each for each in SUBRESOURCES if each in resource.subresources)
     )

@@ -8,7 +8,8 @@ from pilotage.errors import BadRequest, MethodNotSupported, NotFound, StatusDeta
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.rest.request import no_method as no_method
-from pilotage.server.catalogue.actions import BINDINGS, action_of, verbs_of
+from pilotage.server.catalogue.actions import action_of
+from pilotage.server.kinds import Action
 from pilotage.server.resources import ResourceInfo
 from pilotage.types import builtin
 
@@ -21,15 +22,13 @@ _NAMED = (Verb.UPDATE, Verb.PATCH)
 
 def is_action(info: ResourceInfo, request: APIRequest) -> bool:
     """Whether a request is to an action."""
-    if info.custom:
-        return False
-    return bool(action_of(request)) if request.subresource else info.gvr == BINDINGS
+    return action_of(info, request) is not None
 
 
 def check(info: ResourceInfo, request: APIRequest) -> None:
     """Raise the error for a path that does not exist; custom resources have other messages."""
-    if not info.custom and action_of(request):
-        _check_action(info, request)
+    if request.subresource and (action := action_of(info, request)) is not None:
+        _check_action(info, request, action)
         return
     known = not request.subresource or request.subresource in info.strategy.subresources
     if info.custom:
@@ -38,10 +37,10 @@ def check(info: ResourceInfo, request: APIRequest) -> None:
         _check_builtin(info, request, known=known)
 
 
-def _check_action(info: ResourceInfo, request: APIRequest) -> None:
+def _check_action(info: ResourceInfo, request: APIRequest, action: Action) -> None:
     if not _in_scope(info, request):
         raise no_resource()
-    if request.verb not in verbs_of(request):
+    if request.verb not in action.verbs:
         raise no_method()
 
 

@@ -106,19 +106,19 @@ class DocumentHandler:
 
     async def _openapi(self, parts: list[str], incoming: http.HTTPRequest) -> http.HTTPResponse | None:
         headers = incoming.headers
-        custom = await self._registry.custom_resources()
+        custom, kinds = await self._registry.custom_resources(), self._registry.context.kinds
         match parts[1:]:
             case ["v2"]:
                 return await self._version_2(custom, headers)
             case ["v3"]:
                 text = ("content-type", "text/plain; charset=utf-8")  # as kube-apiserver, which sets none
-                return http.HTTPResponse(200, [text], msgspec.json.encode(openapi.index(custom)))
+                return http.HTTPResponse(200, [text], msgspec.json.encode(openapi.index(custom, kinds)))
             case ["v3", "api", version]:
-                found = await offload(_size(custom), openapi.document, custom, GroupVersion("", version))
+                found = await offload(_size(custom), openapi.document, custom, GroupVersion("", version), kinds)
             case ["v3", "apis", group, version]:
-                found = await offload(_size(custom), openapi.document, custom, GroupVersion(group, version))
+                found = await offload(_size(custom), openapi.document, custom, GroupVersion(group, version), kinds)
             case ["v3", *rest]:
-                found = openapi.root_document("/".join(rest))
+                found = openapi.root_document("/".join(rest), kinds)
             case _:
                 return None
         if found is None:
@@ -142,7 +142,7 @@ class DocumentHandler:
         if not media:
             return http.HTTPResponse(406, varies, b"")
         write = openapi.version_2_protobuf if media == protobuf.MEDIA else openapi.version_2_json
-        content = await offload(_WHOLE, write, custom)
+        content = await offload(_WHOLE, write, custom, self._registry.context.kinds)
         return _tagged(headers, [("content-type", media), _NO_CACHE, *varies], content)
 
 

@@ -18,17 +18,6 @@ _PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 
 
-_WITHOUT_COLUMNS = {
-    ("apiservices", "status"),
-    ("certificatesigningrequests", "approval"),
-    ("customresourcedefinitions", "status"),
-    ("pods", "ephemeralcontainers"),
-    ("pods", "resize"),
-    ("resourceclaims", "status"),
-}
-"""Subresources of built-in kinds that kube-apiserver does not print as Tables."""
-
-
 def format_of(headers: Headers, target: str, info: ResourceInfo, request: APIRequest) -> ResponseFormat:
     """The format of the answer to a request for a resource. Raises NotAcceptable."""
     accept = headers.get("accept")
@@ -36,9 +25,9 @@ def format_of(headers: Headers, target: str, info: ResourceInfo, request: APIReq
     if not info.custom:
         check_produced(accept, (*MEDIA_TYPES, *STREAMS) if collection else MEDIA_TYPES)
     # What is answered and not stored, as a review or a token, has no columns.
-    has_columns = info.verbs != (Verb.CREATE,) and not action_of(request)
-    if request.subresource and (info.gvr.resource, request.subresource) in _WITHOUT_COLUMNS:
-        has_columns = info.custom
+    has_columns = info.verbs != (Verb.CREATE,) and action_of(info, request) is None
+    if request.subresource in info.strategy.without_table:
+        has_columns = False
     forms = ALL_FORMS if has_columns else ALL_FORMS - {Form.TABLE}
     found = negotiate(accept, messages=not info.custom, forms=forms)
     if found is None:

@@ -8,6 +8,7 @@ import msgspec
 
 from pilotage.meta.causes import internal_error
 from pilotage.meta.documents import Document
+from pilotage.meta.patches import merge
 from pilotage.meta.scalars.times import Clock
 from pilotage.rest.negotiation import JSON, PROTOBUF, YAML, ResponseFormat
 from pilotage.rest.request import APIRequest, Form, Verb
@@ -126,13 +127,8 @@ class Renderer:
         from pilotage.types import protobuf  # the tables of messages
 
         document = _decode(data)
-        metadata, empty = document["metadata"], protobuf.zero(self._info.gvk)
-        if self._info.gvk.group == "apps":  # kube-apiserver's own types have some values where the API has pointers
-            if self._info.gvk.kind in ("Deployment", "ReplicaSet", "StatefulSet"):
-                empty["spec"]["replicas"] = 0
-            elif self._info.gvk.kind == "DaemonSet":
-                metadata.setdefault("annotations", {})["deprecated.daemonset.template.generation"] = "0"
-        return msgspec.json.encode(document | empty | {"metadata": metadata})
+        merged = document | protobuf.zero(self._info.gvk) | {"metadata": document["metadata"]}
+        return msgspec.json.encode(merge.apply(merged, self._info.strategy.bookmark))
 
     def _item(self, data: bytes) -> bytes:
         if self._asked.form is Form.METADATA:

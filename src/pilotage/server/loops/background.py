@@ -14,17 +14,10 @@ from types import TracebackType
 from pilotage.errors import Compacted, StorageError
 from pilotage.server import controllers
 from pilotage.server.context import RegistryContext
-from pilotage.server.loops.aggregation import aggregate_roles
-from pilotage.server.loops.contents import ContentsCreator
-from pilotage.server.loops.flowschemas import FlowSchemaChecker
 from pilotage.server.loops.garbage.collection import Collector
-from pilotage.server.loops.pods import PodRemover
 from pilotage.server.loops.progress import LogLoop, Note
-from pilotage.server.loops.protection import Protector
-from pilotage.server.loops.quotas import QuotaCounter
-from pilotage.server.loops.rounds import HistoryCompaction, check_storage, expire_events
+from pilotage.server.loops.rounds import HistoryCompaction, check_storage
 from pilotage.server.loops.termination import Terminator
-from pilotage.server.loops.typechecking import PolicyTypeChecker
 from pilotage.tasks import loop_is_ending
 from pilotage.telemetry.logs import logger
 
@@ -37,10 +30,11 @@ class BackgroundLoops:
 
     def __init__(self, context: RegistryContext, note: Note) -> None:
         self._context = context
-        self._loops: list[LogLoop] = [Terminator(context, note), Protector(context, note)]
-        if context.contents is not None:
-            self._loops += [ContentsCreator(context, note, context.contents), FlowSchemaChecker(context, note)]
-        self._loops += [made(context, note) for name, made in _loops_of(context).items() if name in context.controllers]
+        of_kinds = context.kinds.loops(context, note)
+        self._loops: list[LogLoop] = [Terminator(context, note), *of_kinds.logs]
+        self._others = of_kinds.others
+        if controllers.GARBAGE_COLLECTOR in context.controllers:
+            self._loops.append(Collector(context, note))
         self._tasks: list[asyncio.Task[None]] = []
         self._is_closing = False
 
@@ -49,11 +43,8 @@ class BackgroundLoops:
             **{loop.name: loop.run for loop in self._loops},
             "history": HistoryCompaction(self._context).run,
             "storage": lambda: check_storage(self._context),
+            **self._others,
         }
-        if controllers.ROLE_AGGREGATION in self._context.controllers:
-            loops["roles"] = lambda: aggregate_roles(self._context)
-        if not self._context.storage.expires:
-            loops["events"] = lambda: expire_events(self._context)
         for loop in self._loops:
             await loop.prepare()
         self._tasks = [asyncio.create_task(self._supervise(name, run), name=name) for name, run in loops.items()]
@@ -87,17 +78,6 @@ class BackgroundLoops:
                     raise
                 _log.error("Background loop was cancelled by other code, starting it again", loop=name)
             await asyncio.sleep(_RETRY_SECONDS)
-
-
-def _loops_of(context: RegistryContext) -> dict[str, Callable[[RegistryContext, Note], LogLoop]]:
-    """The loops that are one controller each."""
-    found: dict[str, Callable[[RegistryContext, Note], LogLoop]] = {
-        controllers.POD_GARBAGE_COLLECTOR: PodRemover,
-        controllers.GARBAGE_COLLECTOR: Collector,
-    }
-    if context.contents is not None:
-        found |= {controllers.RESOURCE_QUOTA: QuotaCounter, controllers.POLICY_STATUS: PolicyTypeChecker}
-    return found
 
 
 class _LoopFailures:

@@ -1,48 +1,20 @@
-"""Loops that work at intervals: Events expire, history is compacted, a failed storage is detected."""
+"""Loops that work at intervals: history is compacted, a failed storage is detected."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
 from contextlib import suppress
-from datetime import datetime, timedelta
 
-from pilotage.errors import RevisionConflict, StorageError
-from pilotage.meta.documents import Document
-from pilotage.meta.scalars import times
-from pilotage.server import records
+from pilotage.errors import StorageError
 from pilotage.server.context import RegistryContext
-from pilotage.server.strategies.events import LIFETIME
-from pilotage.storage.interface import Delete
 
-EVENTS = "core/events/"
-EVENT_LIFETIME = timedelta(seconds=LIFETIME)
 _ROUND_SECONDS = 30.0
 HISTORY_SECONDS = 300.0
 """How long history is kept for watches to resume from."""
 HISTORY_COMMITS = 100_000
 """The limit of history in memory: older revisions are compacted, even if they are recent."""
 _CHECK_SECONDS = 5.0
-
-
-async def expire_events(context: RegistryContext) -> None:
-    """Delete Events an hour after their last occurrence."""
-    while True:
-        await asyncio.sleep(_ROUND_SECONDS)
-        now = context.clock()
-        for entry in (await context.storage.list(context.prefix + EVENTS)).entries:
-            if last_seen(records.decode(entry.value), now) < now - EVENT_LIFETIME:
-                with suppress(RevisionConflict):  # it was seen again
-                    await context.commit(Delete(entry.key, expected=entry.revision))
-
-
-def last_seen(event: Document, now: datetime) -> datetime:
-    """The newest of the times in an event; times in the future are ignored."""
-    series = event.get("series") or {}
-    texts = [event["metadata"]["creationTimestamp"], series.get("lastObservedTime")]
-    texts += [event.get(key) for key in ("lastTimestamp", "eventTime")]
-    seen = (times.parse(text) for text in texts if text)
-    return max((time for time in seen if time <= now), default=now)
 
 
 class HistoryCompaction:

@@ -15,6 +15,8 @@ import msgspec
 
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersion
+from pilotage.server.catalogue.catalogue import builtins
+from pilotage.server.kinds import KindSet
 from pilotage.server.openapi import descriptions, roots, schemas
 from pilotage.server.openapi.paths import ResourcePaths, root_path
 from pilotage.server.resources import ResourceInfo
@@ -34,42 +36,47 @@ _SECURITY = {
 _CUSTOM_INFO = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 
 
-def index(custom: Sequence[ResourceInfo]) -> Document:
+def index(custom: Sequence[ResourceInfo], kinds: KindSet) -> Document:
     """`/openapi/v3`: where each document is, with a hash of its content."""
-    hashes = {group_version: _builtin_hash(group_version) for group_version in _builtin_versions()}
+    hashes = {group_version: _builtin_hash(group_version) for group_version in _builtin_versions(kinds)}
     for group_version in {info.gvr.group_version for info in custom}:
         hashes.setdefault(group_version, custom_hash(_in(custom, group_version)))
-    paths = {root_path(key): value for key, value in hashes.items()} | dict.fromkeys(roots.operations(), _roots_hash())
+    paths = {root_path(key): value for key, value in hashes.items()} | dict.fromkeys(_roots(kinds), _roots_hash(kinds))
     return {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={paths[path]}"} for path in sorted(paths)}}
 
 
-def document(custom: Sequence[ResourceInfo], group_version: GroupVersion) -> tuple[bytes, str] | None:
+def document(custom: Sequence[ResourceInfo], group_version: GroupVersion, kinds: KindSet) -> tuple[bytes, str] | None:
     """The document of a group and version, with its hash; None if nothing is served there."""
-    if group_version in _builtin_versions():
-        return _builtin_document(group_version), _builtin_hash(group_version)
+    if group_version in _builtin_versions(kinds):
+        return _builtin_document(group_version, kinds), _builtin_hash(group_version)
     found = _in(custom, group_version)
     return (_custom_document(found), custom_hash(found)) if found else None
 
 
-def root_document(path: str) -> tuple[bytes, str] | None:
+def root_document(path: str, kinds: KindSet) -> tuple[bytes, str] | None:
     """The document of a path without a version, with its hash; None if there is none."""
-    operations = roots.operations().get(path)
+    operations = _roots(kinds).get(path)
     if operations is None:
         return None
     written = _encode(operations).decode()
     own = {name: _encode(schema) for name, schema in roots.own_schemas().items() if f'{REFERENCE}{name}"' in written}
-    return _document(_BUILTIN_INFO, {f"/{path}/": operations}, own), _roots_hash()
+    return _document(_BUILTIN_INFO, {f"/{path}/": operations}, own), _roots_hash(kinds)
 
 
 @cache
-def _roots_hash() -> str:
-    return _digest(_encode([roots.operations(), roots.own_schemas()]) + descriptions.fingerprint())
+def _roots(kinds: KindSet) -> dict[str, Document]:
+    return roots.operations({each.group for each in _builtin_versions(kinds)})
 
 
-def version_2(custom: Sequence[ResourceInfo]) -> Document:
+@cache
+def _roots_hash(kinds: KindSet) -> str:
+    return _digest(_encode([_roots(kinds), roots.own_schemas()]) + descriptions.fingerprint())
+
+
+def version_2(custom: Sequence[ResourceInfo], kinds: KindSet) -> Document:
     """`/openapi/v2`: everything in one document."""
     definitions: dict[str, Any] = dict(_builtin_definitions())
-    paths = dict(_builtin_v2_paths())
+    paths = dict(_builtin_v2_paths(kinds))
     for info in custom:
         for name, raw in schemas.custom_schemas(info, v2=True).items():
             definitions[name] = schemas.v2_schema(msgspec.json.decode(raw), builtin_kind=False)
@@ -77,14 +84,14 @@ def version_2(custom: Sequence[ResourceInfo]) -> Document:
     return {"swagger": "2.0", "info": _BUILTIN_INFO, "paths": paths, "definitions": definitions}
 
 
-def version_2_json(custom: Sequence[ResourceInfo]) -> bytes:
-    return _encode(version_2(custom))
+def version_2_json(custom: Sequence[ResourceInfo], kinds: KindSet) -> bytes:
+    return _encode(version_2(custom, kinds))
 
 
-def version_2_protobuf(custom: Sequence[ResourceInfo]) -> bytes:
+def version_2_protobuf(custom: Sequence[ResourceInfo], kinds: KindSet) -> bytes:
     from pilotage.server.openapi import protobuf  # few clients request it
 
-    return protobuf.encode(version_2(custom))
+    return protobuf.encode(version_2(custom, kinds))
 
 
 def custom_hash(infos: Iterable[ResourceInfo]) -> str:
@@ -97,8 +104,8 @@ def _in(custom: Iterable[ResourceInfo], group_version: GroupVersion) -> list[Res
 
 
 @cache
-def _builtin_versions() -> tuple[GroupVersion, ...]:
-    return tuple(dict.fromkeys(mapping.resource.group_version for mapping in builtin.resources()))
+def _builtin_versions(kinds: KindSet) -> tuple[GroupVersion, ...]:
+    return tuple(dict.fromkeys(resource.group_version for resource in builtins(kinds)))
 
 
 @cache
@@ -111,8 +118,8 @@ def _digest(content: bytes) -> str:
 
 
 @cache
-def _builtin_document(group_version: GroupVersion) -> bytes:
-    paths = dict(path for each in _builtin_paths(group_version) for path in each.paths())
+def _builtin_document(group_version: GroupVersion, kinds: KindSet) -> bytes:
+    paths = dict(path for each in _builtin_paths(group_version, kinds) for path in each.paths())
     return _document(_BUILTIN_INFO, paths, {})
 
 
@@ -132,11 +139,11 @@ def _document(info: Document, paths: dict[str, Document], own: dict[str, bytes])
     return b'%b,"paths":%b,"components":{"schemas":%b%b}}' % (head, written, schemas.closure(written, own), security)
 
 
-def _builtin_paths(group_version: GroupVersion) -> list[ResourcePaths]:
+def _builtin_paths(group_version: GroupVersion, kinds: KindSet) -> list[ResourcePaths]:
     return [
-        ResourcePaths(mapping, schemas.component_name(mapping.gvk))
-        for mapping in builtin.resources()
-        if mapping.resource.group_version == group_version
+        ResourcePaths(info.mapping, schemas.component_name(info.gvk))
+        for info in builtins(kinds).values()
+        if info.gvr.group_version == group_version
     ]
 
 
@@ -147,12 +154,12 @@ def _builtin_definitions() -> dict[str, Any]:
 
 
 @cache
-def _builtin_v2_paths() -> dict[str, Any]:
-    of_roots = {f"/{path}/": {"get": _v2_operation(each["get"])} for path, each in roots.operations().items()}
+def _builtin_v2_paths(kinds: KindSet) -> dict[str, Any]:
+    of_roots = {f"/{path}/": {"get": _v2_operation(each["get"])} for path, each in _roots(kinds).items()}
     return of_roots | {
         path: operations
-        for group_version in _builtin_versions()
-        for each in _builtin_paths(group_version)
+        for group_version in _builtin_versions(kinds)
+        for each in _builtin_paths(group_version, kinds)
         for path, operations in _v2_paths(each).items()
     }
 

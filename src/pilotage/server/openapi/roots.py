@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pilotage.meta.documents import Document
@@ -11,7 +10,6 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.rest.negotiation import JSON, PROTOBUF, YAML
 from pilotage.server.openapi.paths import META, content, group_words, gvk_document
 from pilotage.server.openapi.schemas import type_fields
-from pilotage.types import builtin
 from pilotage.types.builtin import REFERENCE
 
 _TEXT: Document = {"type": "string", "default": ""}
@@ -30,8 +28,7 @@ _REQUIRED_INFO = (
 _OPTIONAL_INFO = ("emulationMajor", "emulationMinor", "minCompatibilityMajor", "minCompatibilityMinor")
 
 
-@cache
-def operations() -> dict[str, Document]:
+def operations(groups: Iterable[str]) -> dict[str, Document]:
     """What each of these paths answers, by the path without a slash before it."""
     every = (JSON, YAML, PROTOBUF)
     found = {
@@ -39,7 +36,7 @@ def operations() -> dict[str, Document]:
         "api": _operation("core", "getCoreAPIVersions", f"{META}.APIVersions", every),
         "apis": _operation("apis", "getAPIVersions", f"{META}.APIGroupList", every),
     }
-    for group in sorted({mapping.resource.group for mapping in builtin.resources()} - {""}):
+    for group in sorted({*groups} - {""}):
         tag, words = group_words(group, lower=True), group_words(group)
         found[f"apis/{group}"] = _operation(tag, f"get{words}APIGroup", f"{META}.APIGroup", every)
     return found

@@ -3,7 +3,7 @@ subresource ignores."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from functools import cache
 from typing import NamedTuple
 
@@ -23,28 +23,10 @@ _STATUS = sets.from_paths([("f:status",)])
 _SPEC_AND_METADATA = sets.union(_SPEC, {"f:metadata": {}})
 _NONE: FieldSet = {}
 
-_IGNORED: Mapping[tuple[str, str], FieldSet] = {
-    ("deployments", "status"): sets.union(_SPEC, sets.from_paths([("f:metadata", "f:labels")])),
-    ("pods", "status"): sets.union(
-        _SPEC, sets.from_paths([("f:metadata", "f:deletionTimestamp"), ("f:metadata", "f:ownerReferences")])
-    ),
-    ("certificatesigningrequests", ""): sets.union(_SPEC, _STATUS),
-    ("certificatesigningrequests", "status"): sets.union(_SPEC, sets.from_paths([("f:status", "f:conditions")])),
-    ("certificatesigningrequests", "approval"): sets.union(_SPEC, sets.from_paths([("f:status", "f:certificate")])),
-    **{
-        (resource, "status"): _SPEC_AND_METADATA
-        for resource in (
-            "apiservices",
-            "flowschemas",
-            "prioritylevelconfigurations",
-            "resourceclaims",
-            "servicecidrs",
-            "validatingadmissionpolicies",
-            "volumeattachments",
-        )
-    },
-}
-"""The fields that a write of a built-in resource ignores, where they are not those of all resources."""
+
+@cache
+def _fields(paths: tuple[tuple[str, ...], ...]) -> FieldSet:
+    return sets.from_paths([tuple(f"f:{name}" for name in path) for path in paths])
 
 
 @cache
@@ -83,9 +65,9 @@ def ignored(info: ResourceInfo, subresource: str) -> FieldSet:
         if subresource == "status":
             return _SPEC_AND_METADATA
         return _STATUS if not subresource and "status" in info.strategy.subresources else _NONE
-    found = _IGNORED.get((info.gvr.resource, subresource))
-    if found is not None:
-        return found
+    paths = info.strategy.ignored.get(subresource)
+    if paths is not None:
+        return _fields(paths)
     if subresource == "status":
         return _SPEC
     return _STATUS if "status" in info.mapping.subresources else _NONE

@@ -18,8 +18,6 @@ from pilotage.server.matching.requests import Convert
 from pilotage.server.webhooks.caller import WebhookCaller
 from pilotage.storage.interface import Entry, Storage
 
-QUOTAS = "core/resourcequotas/"
-
 
 @dataclass(frozen=True, slots=True)
 class DynamicAdmission:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document, same
@@ -12,6 +12,7 @@ from pilotage.meta.paths import mapping, value_at
 from pilotage.meta.validation.names import NameForm
 from pilotage.rest.request import PatchType, User
 from pilotage.server.strategies.checks import fields
+from pilotage.server.strategies.deletion import DeletionRules
 from pilotage.server.strategies.metadatachecks import MetadataChecks
 from pilotage.server.strategies.scaling import ScalePaths
 
@@ -42,6 +43,8 @@ class Strategy:
     """An update of an object that does not exist creates it."""
     selectable_fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Field selectors besides name and namespace: from a field's name to its path in the stored form."""
+    unselectable: str = "field label not supported: {}"
+    """The message about a field selector that the kind does not have."""
     metadata_checks: MetadataChecks = field(default=MetadataChecks())
     """How often an update checks metadata."""
     scale: ScalePaths | None = None
@@ -50,6 +53,15 @@ class Strategy:
     """Those that are served: `status`, `finalize`, and others that a kind has alone."""
     families: tuple[str, ...] = ("IPv4",)
     """The families of the cluster's addresses, of kinds that have such."""
+
+    deletion: DeletionRules = field(default=DeletionRules())
+    ignored: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    """The paths of fields that a write of a subresource ignores, or one of the object (empty), by its name: where they
+    are not those of all kinds."""
+    without_table: tuple[str, ...] = ()
+    """Subresources that are not printed as Tables."""
+    bookmark: Mapping[str, Any] = field(default_factory=dict)
+    """What the empty object in a bookmark has besides the fields that Go never omits."""
 
     kept_by_status: ClassVar[tuple[str, ...] | None] = ()
     """The fields of metadata that a write of the status cannot change; None: all."""
@@ -211,6 +223,10 @@ class Strategy:
     def decorate(self, data: bytes) -> bytes:
         """The bytes of an object for clients, if `decorated` is set."""
         return data
+
+    def grace_seconds(self, document: Document, requested: int | None) -> int | None:
+        """How long an object stays when its deletion is requested; None if the kind has no graceful deletion."""
+        return None
 
     def blocks_removal(self, document: Document) -> bool:
         """Whether an object without finalizers still waits for something before it is removed."""

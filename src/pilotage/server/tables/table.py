@@ -11,18 +11,17 @@ import msgspec
 
 from pilotage.errors import BadRequest
 from pilotage.meta.documents import Document
-from pilotage.meta.kinds import GroupResource
-from pilotage.meta.paths import part
 from pilotage.meta.scalars.times import Clock
 from pilotage.meta.values import Value
 from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.response import Bytes, Page, Response, WatchEvent
 from pilotage.server import records
-from pilotage.server.tables import custom
-from pilotage.server.tables.cells import Printer
+from pilotage.server.tables import cells, custom
+from pilotage.server.tables.cells import Cell, Printer
 from pilotage.types import builtin
 
 if TYPE_CHECKING:
+    from pilotage.server.kinds import Rows
     from pilotage.server.resources import ResourceInfo
 
 Get = Callable[[APIRequest], Awaitable[Response]]
@@ -30,12 +29,13 @@ List = Callable[[APIRequest], Awaitable[Page]]
 
 _INCLUDED = ("", "Metadata", "Object", "None")
 _encode = msgspec.json.Encoder().encode
-_PODS = GroupResource("", "pods")
-_ENDED = {
-    phase: _encode([{"type": "Completed", "status": "True", "reason": phase, "message": message}])
-    for phase, message in (("Succeeded", "The pod has completed successfully."), ("Failed", "The pod failed."))
-}
-"""The conditions of the row of a Pod that has ended, by its phase."""
+_NO_TIME = "0001-01-01T00:00:00Z"
+"""Of the empty object in a bookmark."""
+
+
+def name_and_creation(document: Document, now: datetime) -> list[Cell]:
+    """The cells of a kind that has none of its own."""
+    return [cells.name(document), document["metadata"].get("creationTimestamp", _NO_TIME)]
 
 
 class TableWriter(Value, frozen=True, dict=True):
@@ -64,14 +64,9 @@ class TableWriter(Value, frozen=True, dict=True):
         return table
 
     def _sorted(self, items: Sequence[Bytes]) -> Sequence[Bytes]:
-        """The objects in the order of their rows: FlowSchemas by their precedence, all others unchanged."""
-        if self.info.custom or self.info.gvr.resource != "flowschemas":
-            return items
-
-        def precedence(item: Bytes) -> int:
-            return int((records.decode(bytes(item)).get("spec") or {}).get("matchingPrecedence") or 0)
-
-        return sorted(items, key=precedence)
+        """The objects in the order of their rows."""
+        order = self._rows.order if self._rows is not None else None
+        return items if order is None else sorted(items, key=lambda item: order(records.decode(bytes(item))))
 
     def single(self, data: Bytes, now: datetime) -> bytes:
         """The Table of one object. A Status is returned unchanged. Raises BadRequest."""
@@ -109,24 +104,26 @@ class TableWriter(Value, frozen=True, dict=True):
         document = records.decode(data)
         if self.info.stored is not self.info and not self.info.custom and "name" in document["metadata"]:
             document = self.info.stored.strategy.convert(document)  # a bookmark is empty in each version
-        cells = _encode(self._printer(document, now))
-        if self.info.group_resource == _PODS and (ended := _ENDED.get(part(document, "status").get("phase", ""))):
-            cells += b',"conditions":%b' % ended
+        shown = _encode(self._printer(document, now))
+        if self._rows is not None and (conditions := self._rows.conditions(document)):
+            shown += b',"conditions":%b' % _encode(conditions)
         match self.include:
             case "Object":
-                return b'{"cells":%b,"object":%b}' % (cells, data)
+                return b'{"cells":%b,"object":%b}' % (shown, data)
             case "None":
-                return b'{"cells":%b,"object":null}' % cells
+                return b'{"cells":%b,"object":null}' % shown
         metadata = records.metadata_only(data, self.version, self.info.strategy.hidden_annotations)
-        return b'{"cells":%b,"object":%b}' % (cells, metadata)
+        return b'{"cells":%b,"object":%b}' % (shown, metadata)
+
+    @cached_property
+    def _rows(self) -> Rows | None:
+        return self.info.load_rows()
 
     @cached_property
     def _printer(self) -> Printer:
         if self.info.custom:
             return custom.printer(self.info.printer_columns)
-        from pilotage.server.tables.builtin import printer  # only a server that prints Tables loads all printers
-
-        return printer(self.info.group_resource)
+        return name_and_creation if self._rows is None else self._rows.cells
 
     @cached_property
     def _columns(self) -> list[dict[str, Any]]:
@@ -151,7 +148,7 @@ class _ScaleWriter(TableWriter, frozen=True, dict=True):
 
     @cached_property
     def _printer(self) -> Printer:
-        from pilotage.server.tables.workloads import CUSTOM_SCALE, SCALE
+        from pilotage.server.tables.scale import CUSTOM_SCALE, SCALE
 
         return CUSTOM_SCALE if self.info.custom else SCALE
 

@@ -35,13 +35,6 @@ _ZEROS = {"spec.hostNetwork": "false", "spec.unschedulable": "false", "status.re
 """What absent values of built-in kinds count as; that of any other is an empty text."""
 
 
-_REFUSALS = {
-    ("batch", "Job"): 'field label "{}" not supported for Job',
-    ("resource.k8s.io", "ResourceSlice"): "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {}",
-}
-"""The messages of kinds that have their own."""
-
-
 class Selection:
     """A predicate over entries. An empty one selects everything without decoding."""
 
@@ -81,8 +74,7 @@ class Selection:
     def _unknown(self, field: str) -> BadRequest:
         if self._plain:
             return BadRequest(f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"')
-        kind = (self.info.gvk.group, self.info.gvk.kind)
-        return BadRequest(_REFUSALS.get(kind, "field label not supported: {}").format(field))
+        return BadRequest(self.info.strategy.unselectable.format(field))
 
     def matches(self, entry: Entry | None) -> bool:
         """Whether the entry is selected. None (a missing object) never is."""

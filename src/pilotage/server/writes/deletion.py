@@ -16,8 +16,8 @@ from pilotage.meta.scalars import times
 from pilotage.rest.request import PROPAGATION_POLICIES, APIRequest, DeleteOptions
 from pilotage.server.records import encode, stamp
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.strategies.deletion import clamped
 from pilotage.server.strategies.strategy import Strategy
-from pilotage.server.writes import deletionrules as rules
 
 _BY_POLICY = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
 
@@ -50,11 +50,11 @@ def decide(info: ResourceInfo, document: Document, options: DeleteOptions, *, no
     if finalizers := with_policy(list(before.get("finalizers", ())), policy_of(info, before, options)):
         metadata["finalizers"] = finalizers
     result = document | {"metadata": metadata}
-    grace = rules.grace_seconds(info.group_resource, document, options.grace_period_seconds)
+    grace = info.strategy.grace_seconds(document, options.grace_period_seconds)
     if not terminating:
         mark(info, result, now, grace or 0)
     elif grace is not None and before.get("deletionGracePeriodSeconds"):
-        _shorten(metadata, rules.clamped(options.grace_period_seconds or 0), now)
+        _shorten(metadata, clamped(options.grace_period_seconds or 0), now)
     elif strategy.grace_period:
         metadata["deletionGracePeriodSeconds"] = 0  # it was applied with a time of its deletion
     if metadata.get("finalizers") or strategy.blocks_removal(result) or metadata.get("deletionGracePeriodSeconds"):
@@ -65,7 +65,7 @@ def decide(info: ResourceInfo, document: Document, options: DeleteOptions, *, no
 
 def with_grace_period(info: ResourceInfo, document: Document, request: APIRequest) -> APIRequest:
     """A delete for admission: with the grace period that the object gets, if its kind has one."""
-    grace = rules.grace_seconds(info.group_resource, document, request.delete.grace_period_seconds)
+    grace = info.strategy.grace_seconds(document, request.delete.grace_period_seconds)
     if grace is None or grace == request.delete.grace_period_seconds:
         return request
     return replace(request, delete=replace(request.delete, grace_period_seconds=grace))
@@ -74,10 +74,10 @@ def with_grace_period(info: ResourceInfo, document: Document, request: APIReques
 def is_pending(info: ResourceInfo, document: Document, options: DeleteOptions) -> bool:
     """Whether a graceful deletion is in progress that the options do not shorten: nothing is decided then."""
     metadata, requested = document["metadata"], options.grace_period_seconds
-    if "deletionTimestamp" not in metadata or rules.grace_seconds(info.group_resource, document, requested) is None:
+    if "deletionTimestamp" not in metadata or info.strategy.grace_seconds(document, requested) is None:
         return False
     period = metadata.get("deletionGracePeriodSeconds") or 0
-    return period > 0 and (requested is None or rules.clamped(requested) >= period)
+    return period > 0 and (requested is None or clamped(requested) >= period)
 
 
 def mark(info: ResourceInfo, document: Document, now: str, grace: int = 0) -> None:
@@ -111,15 +111,16 @@ def check_options(options: DeleteOptions) -> None:
 
 def policy_of(info: ResourceInfo, metadata: Document, options: DeleteOptions) -> str:
     """The propagation policy of a deletion: requested, else by a finalizer of the object, else the kind's default."""
-    if not rules.has_dependents(info.group_resource):
+    rules = info.strategy.deletion
+    if not rules.has_dependents:
         return "Background"
     if options.orphan_dependents is not None:
-        return "Orphan" if options.orphan_dependents else rules.dependents_policy(info.group_resource)
+        return "Orphan" if options.orphan_dependents else rules.collecting_policy
     if options.propagation_policy:
         return options.propagation_policy
     finalizers = metadata.get("finalizers", ())
     by_finalizer = [policy for policy, finalizer in _BY_POLICY.items() if finalizer in finalizers]
-    return by_finalizer[0] if by_finalizer else rules.default_policy(info.group_resource)
+    return by_finalizer[0] if by_finalizer else rules.policy
 
 
 def with_policy(finalizers: list[str], policy: str) -> list[str]:
@@ -163,7 +164,7 @@ def _check_stored_preconditions(info: ResourceInfo, metadata: Document, options:
 def answer(info: ResourceInfo, document: Document, revision: int) -> bytes:
     """The answer about an object that was removed at a revision: some kinds return the object, others a Status."""
     metadata = document["metadata"]
-    if rules.returns_object(info.group_resource):
+    if info.strategy.deletion.returns_object:
         return stamp(encode(document), revision)
     group, resource = info.group_resource
     details = {"name": metadata["name"], "group": group, "kind": resource, "uid": metadata["uid"]}
@@ -174,7 +175,8 @@ def answer(info: ResourceInfo, document: Document, revision: int) -> bytes:
 def warnings(info: ResourceInfo, options: DeleteOptions) -> tuple[str, ...]:
     """The warnings about a deletion."""
     explicit = options.propagation_policy or options.orphan_dependents is not None
-    return (rules.JOB_WARNING,) if info.group_resource == rules.JOBS and not explicit else ()
+    warning = info.strategy.deletion.warning
+    return (warning,) if warning and not explicit else ()
 
 
 def finished(strategy: Strategy, document: Document) -> bool:

@@ -15,8 +15,7 @@ from pilotage.server.context import RegistryContext
 from pilotage.server.conversion import Conversions
 from pilotage.server.naming import DefinitionNames
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.writes import allocation, deletion, fencing
-from pilotage.server.writes.allocation import ServiceAllocations
+from pilotage.server.writes import deletion, fencing
 from pilotage.storage.interface import Check, Delete, Entry, Operation, Put
 from pilotage.storage.transaction import MAX_VALUE_BYTES
 
@@ -119,7 +118,7 @@ async def update(
 
 async def releases(context: RegistryContext, info: ResourceInfo, entry: Entry) -> list[Operation]:
     """The operations that release what an object had, which is removed in the same commit."""
-    return await allocation.releases(context, entry) if info.strategy.allocates else []
+    return await context.allocator.release(entry) if info.strategy.allocates and context.allocator else []
 
 
 async def _prepare_stored(
@@ -137,8 +136,8 @@ async def _prepare_stored(
     operations: list[Operation] = []
     if info.strategy.confidential:
         await context.cleartext.check()
-    if info.strategy.allocates:
-        document, operations = await ServiceAllocations(context).allocate(info, document, own, dry_run=dry_run)
+    if info.strategy.allocates and context.allocator is not None:
+        document, operations = await context.allocator.allocate(info, document, own, dry_run=dry_run)
     stored = await conversions.storable(document)
     value = records.encode(stored)
     if len(value) > MAX_VALUE_BYTES and "managedFields" in stored["metadata"]:

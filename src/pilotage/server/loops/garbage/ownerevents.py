@@ -7,10 +7,10 @@ from contextlib import suppress
 from pilotage.errors import RevisionConflict
 from pilotage.meta.documents import Document
 from pilotage.server import records
+from pilotage.server.catalogue.catalogue import EVENTS
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.garbage.references import Metadata, OwnerReference
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.strategies.events import LIFETIME
 from pilotage.storage.interface import Put
 
 _COMPONENT = "garbage-collector-controller"
@@ -20,6 +20,9 @@ async def record_invalid_owner(
     context: RegistryContext, info: ResourceInfo, metadata: Metadata, owner: OwnerReference
 ) -> None:
     """Record that an object refers to an owner that cannot exist for it: the object stays."""
+    events = context.catalogue.builtin(EVENTS)
+    if events is None:
+        return  # the server has no Events
     now, namespace = context.now(), metadata.namespace or "default"
     name = f"{metadata.name}.{context.uid().replace('-', '')[:16]}"
     identity = (
@@ -49,4 +52,4 @@ async def record_invalid_owner(
     }
     with suppress(RevisionConflict):
         key = f"{context.prefix}core/events/{namespace}/{name}"
-        await context.commit(Put(key, records.encode(event), 0, LIFETIME))
+        await context.commit(Put(key, records.encode(event), 0, events.strategy.lifetime))

@@ -1,1 +1,0 @@
-"""The kinds of the group admissionregistration.k8s.io."""

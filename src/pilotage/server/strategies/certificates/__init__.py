@@ -1,1 +1,0 @@
-"""CertificateSigningRequests, and the certificates in them."""

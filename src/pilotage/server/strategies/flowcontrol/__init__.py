@@ -1,1 +1,0 @@
-"""FlowSchemas and PriorityLevelConfigurations, and those that every server has."""

@@ -1,1 +1,0 @@
-"""The kinds of the group storage.k8s.io."""
