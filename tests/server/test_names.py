@@ -69,7 +69,6 @@ NAMED = {
         *("CustomResourceDefinition", "Event", "HorizontalPodAutoscaler"),
         *("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"),
     },
-    "http/flows.py": {"ServiceAccount", "flowschemas", "namespaces", "prioritylevelconfigurations"},
     "verbs/components.py": {"ComponentStatus"},
 }
 

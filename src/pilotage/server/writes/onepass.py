@@ -35,7 +35,7 @@ NOTHING_TO_DO: Mapping[str, str] = {
     "info.strategy.canonicalize": "a plain resource has one form",
     "info.schema.prune": "no webhook has added a field",
     "context.cleartext.check": "only Secrets are confidential",
-    "ServiceAllocations.allocate": "only Services have addresses and ports",
+    "context.allocator.allocate": "only Services have addresses and ports",
     "conversions.storable": "a plain resource has one version: the stored one",
     "conversions.reread": "a plain resource has one version: the stored one",
     "DefinitionNames.accept": "only definitions have names to accept",
