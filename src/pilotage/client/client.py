@@ -21,6 +21,7 @@ from pilotage.meta.mapping.scheme import Scheme
 from pilotage.meta.models import Resource
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import Transport
+from pilotage.rest.fence import Fences
 from pilotage.rest.transport import SILENCE_SECONDS
 
 if TYPE_CHECKING:  # loaded on use: a program that reads an object or two starts sooner
@@ -53,14 +54,19 @@ class Client(Reader, Writer):
         warning_handler: WarningHandler | None = None,
         thread: int | None = None,
     ) -> None:
-        self.scheme = scheme if scheme is not None else Scheme()
         self._session = Session(
             transport,
+            scheme if scheme is not None else Scheme(),
             ServedKinds(_mapper_of(transport) if rest_mapper is None else rest_mapper, thread),
             Defaults(user_agent=user_agent, field_owner=field_owner),
             warning_handler if warning_handler is not None else LoggedOnce(),
             Recent(_MOST_FUTILE),
         )
+
+    @property
+    def scheme(self) -> Scheme:
+        """The classes of kinds."""
+        return self._session.scheme
 
     @property
     def rest_mapper(self) -> RESTMapper:
@@ -126,6 +132,10 @@ class Client(Reader, Writer):
         """A client that sends this field validation (Strict, Warn or Ignore), which applies to unknown and duplicate
         fields."""
         return self._with(self._session.with_defaults(field_validation=field_validation))
+
+    def with_fences(self, fences: Fences) -> Self:
+        """A client whose writes carry the fences that `fences` returns, wherever it is called."""
+        return self._with(self._session.with_defaults(fences=fences))
 
     @overload
     def subresource(self, name: str, body: type[R]) -> SubresourceClient[R]: ...

@@ -27,10 +27,12 @@ from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.forms import Kind, Object, gvk_of, kind_of, no_kind, reader_of
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping, not_served
+from pilotage.meta.mapping.scheme import Scheme
 from pilotage.meta.validation.names import check_segment
 from pilotage.meta.values import Value
 from pilotage.rest import APIRequest, Page, Response, Transport, Verb, WatchEvent, WriteOptions
-from pilotage.rest.request import form_of
+from pilotage.rest.fence import Fences
+from pilotage.rest.request import READS, form_of
 from pilotage.telemetry import tracing
 
 ANSWERED_WHOLE = ("", "status", "finalize", "approval")
@@ -55,6 +57,8 @@ class Defaults(Value, frozen=True):
     """`Ignore`, `Warn` or `Strict`; empty: as the server does by default."""
     user_agent: str = "pilotage"
     """The name of the program in the requests."""
+    fences: Fences | None = None
+    """Returns the fences of each write; None: a write has those of the running code alone."""
 
 
 _WRONG_THREAD = (
@@ -136,6 +140,7 @@ class Session(Value, frozen=True, dict=True):
     """Sends requests, and adds the kind and object of the call to each error."""
 
     transport: Transport
+    scheme: Scheme
     catalogue: ServedKinds
     defaults: Defaults
     warn: WarningHandler
@@ -245,6 +250,8 @@ class Session(Value, frozen=True, dict=True):
 
     def request(self, place: CallTarget, **parts: Any) -> APIRequest:
         target = place.target
+        if self.defaults.fences is not None and parts["verb"] not in READS:
+            parts["fences"] = self.defaults.fences()
         return APIRequest(
             resource=target.resource,
             namespace=place.namespace,

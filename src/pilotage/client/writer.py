@@ -14,7 +14,6 @@ from pilotage.errors.keywords import check_keywords, refuse_positional
 from pilotage.meta import objects
 from pilotage.meta.bounds.amounts import Seconds, optional_whole_seconds
 from pilotage.meta.forms import Kind, KindOf, O, Object, ObjectKey, key_of
-from pilotage.meta.mapping.scheme import Scheme
 from pilotage.meta.models import Resource
 from pilotage.meta.selectors.selection import Fields, Labels, field_text, selector_text
 from pilotage.meta.unstructured import PartialObjectMetadata, Unstructured
@@ -38,7 +37,6 @@ class Writer:
     `subresource` (`status`, `scale`) that part of the object is written, and nothing else of it.
     """
 
-    scheme: Scheme
     _session: Session
 
     async def create(self, obj: W, **options: Unpack[WriteArguments]) -> W:
@@ -47,7 +45,7 @@ class Writer:
         check_keywords(self.create, options, _OPTIONS)
         _whole(obj)
         place = await self._session.place_for(obj)
-        check_document("create", obj, place, self.scheme)
+        check_document("create", obj, place, self._session.scheme)
         write = self._session.write_options(**options) if options else self._session.default_write
         body = objects.updated(obj)
         request = self._session.request(place, verb=Verb.CREATE, write=write, body=body, encoded=body)
@@ -64,7 +62,7 @@ class Writer:
         check_keywords(self.update, options, _OPTIONS)
         _whole(obj)
         place = await self._session.place_of(obj)
-        check_document("update", obj, place, self.scheme)
+        check_document("update", obj, place, self._session.scheme)
         body = objects.updated(obj, await self._origin(obj, place))
         request = self._session.request(
             place,
@@ -125,13 +123,13 @@ class Writer:
         if isinstance(obj, _OBJECTS):
             place = await self._session.place_of(obj)
             if whole:
-                check_patch(wanted, obj, place, self.scheme)
+                check_patch(wanted, obj, place, self._session.scheme)
             body = await self._patch(place, wanted.type, wanted.data(obj), subresource, write)
             replace_content(obj, await self._whole(place, subresource, body))
             return obj
         place = await self._session.place(obj, *key_of(name, namespace))
         if whole:
-            check_patch(wanted, obj, place, self.scheme)
+            check_patch(wanted, obj, place, self._session.scheme)
         body = await self._patch(place, wanted.type, wanted.data(None), subresource, write)
         read: Object = place.target.read(await self._whole(place, subresource, body))
         return read
@@ -171,7 +169,7 @@ class Writer:
         has set them to something else, unless `force` takes them over."""
         _whole(obj)
         place = await self._session.place_of(obj)
-        check_document("apply", obj, place, self.scheme)
+        check_document("apply", obj, place, self._session.scheme)
         write = self._session.apply_options(place, field_owner, dry_run=dry_run, force=force)
         replace_content(obj, await self._patch(place, PatchType.APPLY, applied(obj), subresource, write))
         return obj

@@ -46,7 +46,6 @@ class CachedClient(Client):
     def __init__(
         self, client: Client, cache: Cache, writes: WriteTracker, options: CachedClientOptions | None = None
     ) -> None:
-        self.scheme = client.scheme
         self.cache = cache
         self._session = client._session
         self._client = client
@@ -59,10 +58,6 @@ class CachedClient(Client):
     def live(self) -> Client:
         """A client with the same defaults that reads from the server."""
         return self._client._with(self._session)
-
-    def reads_live(self, kind: Kind) -> bool:
-        """Whether a kind is always read from the server."""
-        return bool(self._live_kinds) and gvk_of(kind) in self._live_kinds
 
     async def _get(self, kind: Kind, name: str, namespace: str, resource_version: str) -> Any:
         if resource_version or (self._live_kinds and gvk_of(kind) in self._live_kinds):
