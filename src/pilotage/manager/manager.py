@@ -369,11 +369,11 @@ class Manager:
         `timeout` and `horizon` are those of `run_until_idle`. Raises NotFound if the object does not exist,
         InvalidDefinition if no controller is for its kind, AlreadyStarted if the manager has started with all objects.
         """
-        from pilotage.manager.runs.beginning import reconcilers_of
+        from pilotage.manager.runs.beginning import controllers_of
 
         if self._lifecycle.launched and not self.beginning.only:
             raise AlreadyStarted("run_once must be called before the manager is started; create another manager")
-        controllers = reconcilers_of(kind, [entry.runnable for entry in self._lifecycle.groups.entries()])
+        controllers = controllers_of(kind, self._lifecycle.groups.entries())
         await self.cluster.client.get(kind, name, namespace=namespace)
         self.beginning.begin_with(kind, name, namespace, controllers if self._lifecycle.launched else ())
         await self.run_until_idle(timeout, horizon)
