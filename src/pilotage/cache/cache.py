@@ -117,7 +117,7 @@ class Cache:
             return lister.list(namespace=namespace, labels=labels, fields=fields, limit=limit)
         except NoIndex as error:
             call = f"cache.index_field({gvk_of(kind).kind}, {error.index!r}, function)"
-            raise NoIndex(error.index, error.known, f"add it with {call}, or list live with client.live") from None
+            raise NoIndex(error.index, error.known, f"add it with {call}, or list with client.api_reader") from None
 
     # Informers
 

@@ -134,27 +134,26 @@ class InformerGroup(Reads[T]):
 
     # Listening
 
+    @overload
     def add_event_handler(
         self, handler: ResourceEventHandler[T], *, resync: Seconds | None = None
-    ) -> GroupRegistration:
-        return self.subscribe(handler, resync=resync)
-
-    @overload
-    def subscribe(
-        self, listener: Callable[[InformerEvent[T]], None], *, resync: Seconds | None = None
     ) -> GroupRegistration: ...
     @overload
-    def subscribe(
-        self, listener: Callable[[InformerEvent[O]], None], *, resync: Seconds | None = None, kind: KindOf[O]
+    def add_event_handler(
+        self, handler: Callable[[InformerEvent[T]], None], *, resync: Seconds | None = None
     ) -> GroupRegistration: ...
-    def subscribe(
+    @overload
+    def add_event_handler(
+        self, handler: Callable[[InformerEvent[O]], None], *, resync: Seconds | None = None, kind: KindOf[O]
+    ) -> GroupRegistration: ...
+    def add_event_handler(
         self,
-        listener: Callable[[InformerEvent[Any]], None],
+        handler: Callable[[InformerEvent[Any]], None],
         *,
         resync: Seconds | None = None,
         kind: Kind | None = None,
     ) -> GroupRegistration:
-        registration = GroupRegistration(self, listener, resync, kind)
+        registration = GroupRegistration(self, handler, resync, kind)
         first = PORTION
         for one in self.informers:
             registration.attach(one, first)

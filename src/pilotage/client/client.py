@@ -80,8 +80,8 @@ class Client(Reader, Writer):
         return self._session.futile
 
     @property
-    def live(self) -> Client:
-        """A client that reads from the server: this one, unless it reads from a cache."""
+    def api_reader(self) -> Client:
+        """A client with the same defaults that reads from the server: this one, unless it reads from a cache."""
         return self
 
     async def namespace_of(self, obj: Object) -> str:
@@ -163,7 +163,7 @@ class Client(Reader, Writer):
         from pilotage.rest.users import ActingTransport, acting_user
 
         user = acting_user(name, groups, uid=uid, extra=extra)
-        return self.live._with(
+        return self.api_reader._with(
             replace(
                 self._session, transport=ActingTransport(self._session.transport, user), futile=Recent(_MOST_FUTILE)
             )

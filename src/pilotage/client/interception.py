@@ -81,7 +81,7 @@ def _intercepted(base: Any) -> Any:
     names = [each.name for each in fields(Interceptor) if not each.name.startswith("subresource_")]
     methods: dict[str, Any] = {name: _method(base, name) for name in names}
     methods["subresource"] = _subresource(base)
-    methods["live"] = property(lambda self: _live(base, self))
+    methods["api_reader"] = property(lambda self: _api_reader(base, self))
     return type(f"Intercepted{base.__name__}", (base,), methods)
 
 
@@ -127,6 +127,5 @@ def _plain(base: type[C], client: Any) -> C:
     return made
 
 
-def _live(base: type[Client], client: Any) -> Client:
-    live = _plain(base, client).live
-    return intercept(live, client._interceptor)
+def _api_reader(base: type[Client], client: Any) -> Client:
+    return intercept(_plain(base, client).api_reader, client._interceptor)

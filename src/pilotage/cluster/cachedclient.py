@@ -40,7 +40,7 @@ class CachedClient(Client):
 
     A read waits until the cache shows the earlier writes of this program, for at most three seconds; then it raises
     StaleCache. A kind that the cache does not have yet is listed and watched from its first read on. Reads with a
-    version or a page go to the server, and so does everything through `live`.
+    version or a page go to the server, and so does everything through `api_reader`.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class CachedClient(Client):
         self._barriers: dict[AnyInformer, _Barriers] = {}
 
     @property
-    def live(self) -> Client:
+    def api_reader(self) -> Client:
         """A client with the same defaults that reads from the server."""
         return self._client._with(self._session)
 

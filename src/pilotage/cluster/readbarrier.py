@@ -178,7 +178,7 @@ class ReadBarrier:
         )
         return StaleCache(
             f"the cache of {self._resource} is at version {version or '0'} and has not seen this program's own writes "
-            f"({missing}) within {seconds:g} s; retry later, or read from the server with client.live",
+            f"({missing}) within {seconds:g} s; retry later, or read from the server with client.api_reader",
             resource=str(self._resource),
             version=version,
             wanted=str(wanted),

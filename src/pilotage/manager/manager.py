@@ -411,7 +411,7 @@ class Manager:
                 exits.push_async_callback(self.shards.close)
                 self._lifecycle.shards = self.shards
             self._lifecycle.release_lease = self.options.leader_election_release_on_cancel
-            cache = self.cluster.new_cache(self.options.cache_options)
+            cache = self.cluster.new_cache(self.options.cache)
             self._lag = Lag(cache, self.cluster.writes, self.cluster.rest_mapper)
             exits.callback(self._lag.close)
             self._client = self.cluster.cached_client(cache, fences=self._fences)
