@@ -354,13 +354,13 @@ class Cache:
             await asyncio.wait([running] if previous is None else [running, previous])
             await informer.retire()
             group.release(informer)
-            if self._retiring.get(place) is asyncio.current_task():
-                del self._retiring[place]
+            if self._retiring.get(key) is asyncio.current_task():
+                del self._retiring[key]
 
-        place = (slot, informer.options.namespace)
-        previous = self._retiring.get(place)
+        key = (slot, informer.options.namespace)
+        previous = self._retiring.get(key)
         self._group.cancel(running)
-        self._retiring[place] = self._group.create_task(retire(), name=f"end of the informer of {informer.options.gvk}")
+        self._retiring[key] = self._group.create_task(retire(), name=f"end of the informer of {informer.options.gvk}")
 
     async def _namespaced(self, kind: Kind) -> bool:
         gvk = gvk_of(kind)

@@ -86,7 +86,7 @@ class Client(Reader, Writer):
 
     async def namespace_of(self, obj: Object) -> str:
         """The namespace in which a call looks for the object; empty for cluster-scoped kinds."""
-        return (await self._session.place_of(obj)).namespace
+        return (await self._session.subject_of(obj)).namespace
 
     async def rest_mapping(self, gvk: GroupVersionKind) -> RESTMapping:
         """Where a kind is served; asks the server where it is not known yet, and raises NoMatch."""

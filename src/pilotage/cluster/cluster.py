@@ -59,7 +59,7 @@ class Cluster:
         self._client: Client | None = None
         self._thread: int | None = None
         self._transport: TrackedTransport | None = None
-        self._plain: Client | None = None  # of informers, which report themselves what they are refused
+        self._untracked: Client | None = None  # of informers, which report themselves what they are refused
         self._aggregations: dict[str, Aggregation] = {}
         self._wrappers: list[Callable[[Transport], Transport]] = []
         self._clock = clock
@@ -274,7 +274,7 @@ class Cluster:
             return await aggregation.lister_watcher_for(options)
         if isinstance(self._server, NoAPIServer):
             raise no_server_to_watch(str(options.gvk))
-        return await (self._plain or self.client).lister_watcher(
+        return await (self._untracked or self.client).lister_watcher(
             options.kind, namespace=options.namespace, silence_seconds=self._server.silence_seconds
         )
 
@@ -336,12 +336,12 @@ class Cluster:
             await exits.enter_async_context(mapper)
             await exits.enter_async_context(self._events.attach(transport))
             self._client = self._client_of(transport)
-            self._plain = self._client_of(routed)
+            self._untracked = self._client_of(routed)
             self._exits = exits.pop_all()
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        self._client = self._plain = None
+        self._client = self._untracked = None
         await self._exits.aclose()
 
     def _wrapped(self, transport: Transport) -> Transport:
