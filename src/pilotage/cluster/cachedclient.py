@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from pilotage.cache.cache import AnyInformer, Cache
 from pilotage.cache.informer import Informer
@@ -16,6 +16,7 @@ from pilotage.errors import ApiError
 from pilotage.meta.bounds.optionfields import SecondsField, check_fields, seconds_field
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.objectlist import ObjectList
+from pilotage.meta.values import Value
 from pilotage.rest import ListOptions
 
 
@@ -129,7 +130,7 @@ class CachedClient(Client):
         return barriers
 
 
-class _Barriers(NamedTuple):
+class _Barriers(Value, frozen=True):
     """The read barriers of an informer, or of the informers that a group had."""
 
     informers: tuple[Informer[Any], ...]

@@ -12,6 +12,7 @@ from pilotage.errors import StaleCache
 from pilotage.meta import objects
 from pilotage.meta.kinds import GroupResource
 from pilotage.meta.text.counts import counted
+from pilotage.meta.values import Value
 
 _PRUNED_AT = 1000
 """The number of outdated objects above which those that the informer has updated are dropped."""
@@ -27,7 +28,7 @@ class _Outdated(NamedTuple):
     """The loop's time of the write."""
 
 
-class UnseenWrite(NamedTuple):
+class UnseenWrite(Value, frozen=True):
     """A write that an informer does not show yet. `name` is empty for a write before the informer existed."""
 
     namespace: str

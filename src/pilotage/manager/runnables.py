@@ -6,10 +6,11 @@ import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.values import Value
 
 
 class Group(StrEnum):
@@ -75,7 +76,7 @@ class CacheLike(Protocol):
     async def wait_for_sync(self) -> object: ...
 
 
-class Repeated(NamedTuple):
+class Repeated(Value, frozen=True):
     """A request that a controller reconciles repeatedly."""
 
     controller: str

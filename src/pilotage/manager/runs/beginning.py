@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pilotage.cache.cache import Cache
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.runnables import GroupMember, ReconcilingRunnable
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.kinds import GroupKind
+from pilotage.meta.values import Value
 
 if TYPE_CHECKING:
     from pilotage.client.client import Client
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from pilotage.manager.runs.checkpoint import Checkpoint
 
 
-class OneObject(NamedTuple):
+class OneObject(Value, frozen=True):
     """An object that a run is for."""
 
     kind: GroupKind
