@@ -65,7 +65,11 @@ class GroupRegistration:
 
 
 class InformerGroup(Reads[T]):
-    """The informer of a kind in a cache of several namespaces; each method is that of `Informer`, over all of them."""
+    """The informer of a kind in a cache of several namespaces.
+
+    Each method is that of `Informer`, over all of them, with the same keywords: `kind`, `namespace`, `labels`,
+    `fields`, `limit`, `resync`, `timeout`, `name`, `before`.
+    """
 
     def __init__(self, options: InformerOptions, informers: Sequence[Informer[T]] = ()) -> None:
         """`options` are those that all informers share."""
