@@ -86,7 +86,7 @@ class GPUAgent:
 
     async def change(self, name: str, gpus: Collection[GPU]) -> None:
         """Other clients write taints too, and a patch replaces the list: so it requires the version that was read."""
-        node = await self.client.live.get(Node, name)
+        node = await self.client.api_reader.get(Node, name)
         before, patch = held_by(node), pt.merge_from(node, optimistic_lock=True)
         retaint(node, wanted(gpus, before))
         await self.client.patch(node, patch)

@@ -176,7 +176,7 @@ async def test_an_informer_that_gets_another_kind_keeps_its_objects_and_is_not_l
         streaming=streaming,
     )
     made, diary = informer(source), Diary()
-    made.subscribe(diary)
+    made.add_event_handler(diary)
     async with running(made):
         await until(lambda: made.live)
         await asyncio.sleep(10.0)

@@ -197,7 +197,7 @@ async def test_informers_of_several_namespaces_are_as_one() -> None:
     informer = await cache.informer_for(ConfigMap)
     assert isinstance(informer, InformerGroup)
     diary = Diary()
-    registration = informer.subscribe(diary)
+    registration = informer.add_event_handler(diary)
     informer.add_index("name", lambda found: [found.metadata.name])
     assert not informer.has_synced
     assert informer.last_contact is None
@@ -228,7 +228,7 @@ async def test_an_informer_is_shared_and_gets_events() -> None:
     assert cache.informer(ConfigMap) is informer
     assert cache.informer(Node) is None
     diary = Diary()
-    informer.subscribe(diary)
+    informer.add_event_handler(diary)
     async with running(cache):
         assert await cache.informer_for(ConfigMap, block_until_synced=True) is informer
         await until(lambda: len(diary.events) == 2)
@@ -285,7 +285,7 @@ async def test_fields_that_are_indexed_can_be_read_by() -> None:
         assert (await cache.list(GVK, fields="data.node=x", namespace="other"))[0]["data"]["team"] == "blue"
         message = (
             r"no index 'data\.size' \(existing indexes: 'data\.node', 'data\.team'\): add it with "
-            r"cache\.index_field\(ConfigMap, 'data\.size', function\), or list live with client\.live"
+            r"cache\.index_field\(ConfigMap, 'data\.size', function\), or list with client\.api_reader"
         )
         with pytest.raises(InvalidDefinition, match=message):
             await cache.list(ConfigMap, fields={"data.size": "1"})
@@ -302,8 +302,8 @@ async def test_index_functions_and_handlers_get_the_form_they_ask_for_in_any_ord
     informer = await cache.informer_for(GVK)
     cache.index_field(metadata_only(GVK), "name", lambda found: [found.metadata.name])
     forms: list[type] = []
-    informer.subscribe(lambda event: forms.append(type(event.object)))
-    informer.subscribe(lambda event: forms.append(type(event.object)), kind=ConfigMap)
+    informer.add_event_handler(lambda event: forms.append(type(event.object)))
+    informer.add_event_handler(lambda event: forms.append(type(event.object)), kind=ConfigMap)
     async with running(cache):
         await cache.wait_for_sync()
         assert forms == [Unstructured, ConfigMap]

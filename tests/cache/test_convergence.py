@@ -138,7 +138,7 @@ class Ledger:
 async def story(seed: int) -> None:
     server, ledger = Faulty(random.Random(seed)), Ledger()
     made = informer(server)  # type: ignore[arg-type]  # a fake source
-    made.subscribe(ledger)
+    made.add_event_handler(ledger)
     async with running(made):
         for _ in range(60):
             await asyncio.sleep(server.random.random() * 4)

@@ -61,7 +61,7 @@ async def test_an_informer_follows_what_happens(environment: Environment, stream
     made = await informer(environment, streaming=streaming)
     made.add_index("k", lambda one: [one.data["k"]] if "k" in one.data else [])
     diary = Diary()
-    made.subscribe(diary)
+    made.add_event_handler(diary)
     async with running(made), asyncio.timeout(WITHIN):
         await made.wait_for_sync()
         # A real server has a ConfigMap of its own in every namespace.
@@ -78,7 +78,7 @@ async def test_an_informer_follows_what_happens(environment: Environment, stream
         with pytest.raises(NotFound):
             made.get("after", namespace=environment.namespace)
         late = Diary()
-        made.subscribe(late)
+        made.add_event_handler(late)
         assert ("create", "before") in late.heard
         assert made.live
     heard = [(kind, name) for kind, name in diary.heard if name in mine]
@@ -92,7 +92,7 @@ async def test_what_leaves_the_selection_is_deleted_and_what_enters_it_is_create
     blue = await create(environment, "blue", labels={"colour": "blue"})
     made = await informer(environment, labels={"colour": "red"})
     diary = Diary()
-    made.subscribe(diary)
+    made.add_event_handler(diary)
     async with running(made), asyncio.timeout(WITHIN):
         await made.wait_for_sync()
         assert made.list().names == ["red"]

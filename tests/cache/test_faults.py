@@ -75,7 +75,7 @@ async def test_a_delete_in_the_gap_of_a_forgotten_version_is_delivered(tmp_path:
     async with scene(tmp_path) as stage:
         gone, kept = await stage.create("gone"), await stage.create("kept")
         made, diary = await stage.informer(), Diary()
-        made.subscribe(diary)
+        made.add_event_handler(diary)
         async with running(made):
             await until(lambda: made.live, 60)
             diary.clear()
@@ -94,7 +94,7 @@ async def test_a_delete_in_the_gap_of_a_forgotten_version_is_delivered(tmp_path:
 async def test_a_watch_that_is_unavailable_is_tried_again_at_growing_intervals_without_a_list(tmp_path: Path) -> None:
     async with scene(tmp_path) as stage:
         made, diary = await stage.informer(), Diary()
-        made.subscribe(diary)
+        made.add_event_handler(diary)
         async with running(made):
             await until(lambda: made.live, 60)
             requests = stage.proxy.statistics().requests
@@ -148,7 +148,7 @@ async def test_a_wrong_answer_to_a_list_is_not_taken_for_an_empty_one(tmp_path: 
     async with scene(tmp_path) as stage:
         await stage.create("kept")
         made, diary = await stage.informer(), Diary()
-        made.subscribe(diary)
+        made.add_event_handler(diary)
         async with running(made):
             await until(lambda: made.live, 60)
             stage.proxy.add(Answer(200, times=None, body=body))
@@ -165,7 +165,7 @@ async def test_a_wrong_answer_to_a_list_is_not_taken_for_an_empty_one(tmp_path: 
 async def test_a_silent_socket_is_noticed_readiness_is_red_and_then_green_again(tmp_path: Path) -> None:
     async with scene(tmp_path) as stage:
         made, diary = await stage.informer(silence_seconds=1.0), Diary()
-        made.subscribe(diary)
+        made.add_event_handler(diary)
         async with running(made):
             await until(lambda: made.live, 60)
             stall = stage.proxy.add(Stall(direction="down"))
@@ -195,7 +195,7 @@ async def test_our_own_server_is_recognised_over_https_and_given_ten_seconds(tmp
 async def test_a_line_that_is_cut_in_two_is_delivered_once_after_the_reconnect(tmp_path: Path) -> None:
     async with scene(tmp_path) as stage:
         made, diary = await stage.informer(), Diary()
-        made.subscribe(diary)
+        made.add_event_handler(diary)
         stage.proxy.add(CutLine(3, when=is_watch, times=1))  # line 1 ends the initial events
         async with running(made):
             await until(lambda: made.live, 60)
@@ -209,7 +209,7 @@ async def test_a_line_that_is_cut_in_two_is_delivered_once_after_the_reconnect(t
 async def test_a_line_that_comes_twice_is_delivered_once(tmp_path: Path) -> None:
     async with scene(tmp_path) as stage:
         made, diary = await stage.informer(), Diary()
-        made.subscribe(diary)
+        made.add_event_handler(diary)
         stage.proxy.add(DuplicateLine(2, when=is_watch, times=1))
         async with running(made):
             await until(lambda: made.live, 60)
@@ -223,7 +223,7 @@ async def test_a_line_that_comes_twice_is_delivered_once(tmp_path: Path) -> None
 async def test_connections_that_break_again_and_again_lose_nothing(tmp_path: Path, reset: bool) -> None:
     async with scene(tmp_path) as stage:
         made, diary = await stage.informer(), Diary()
-        made.subscribe(diary)
+        made.add_event_handler(diary)
         async with running(made):
             await until(lambda: made.live, 60)
             stage.proxy.add(Cut(after_bytes=6000, direction="down", reset=reset, times=5))

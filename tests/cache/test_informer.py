@@ -25,8 +25,8 @@ async def test_every_handler_gets_every_change_in_order() -> None:
     source = Scripted([page("a", version=1)], [[1.0, added("b", 2), modified("a", 3), deleted("b", 4)]])
     one, two = Diary(), Diary()
     made = informer(source)
-    made.subscribe(one)
-    made.subscribe(two)
+    made.add_event_handler(one)
+    made.add_event_handler(two)
     async with running(made):
         await until(lambda: len(one.events) == 4)
     expected = [("create", "a"), ("create", "b"), ("update", "a"), ("delete", "b")]
@@ -42,7 +42,7 @@ async def test_of_a_server_that_recounts_a_list_with_equal_versions_and_other_co
     source.recounts = True  # type: ignore[attr-defined]
     diary = Diary()
     made = informer(source)
-    made.subscribe(diary)
+    made.add_event_handler(diary)
     async with running(made):
         await until(lambda: len(diary.events) == 3)
     assert diary.heard == [("create", "a"), ("create", "b"), ("update", "a")]
@@ -52,7 +52,7 @@ async def test_an_event_has_old_and_new_as_objects_and_headers() -> None:
     source = Scripted([page("a", version=1)], [[modified("a", 3, data={"k": "v"}), deleted("a", 4)]])
     diary = Diary()
     made = informer(source)
-    made.subscribe(diary)
+    made.add_event_handler(diary)
     async with running(made):
         await until(lambda: len(diary.events) == 3)
     created, updated, gone = diary.events
@@ -99,7 +99,7 @@ async def test_a_handler_that_is_added_later_gets_every_stored_object() -> None:
     source = Scripted([page("a", "b", version=1)], [[10.0, added("c", 2)]])
     async with synced(source) as made:
         diary = Diary()
-        registration = made.subscribe(diary)
+        registration = made.add_event_handler(diary)
         assert diary.heard == [("create", "a"), ("create", "b")]
         assert all(event.is_in_initial_list for event in diary.events)
         assert registration.has_synced
@@ -112,7 +112,7 @@ async def test_a_registration_has_synced_when_its_handler_has_got_the_whole_list
     source = Scripted([ServiceUnavailable("starting"), page("a", version=1)])
     made = informer(source)
     diary = Diary()
-    registration = made.subscribe(diary)
+    registration = made.add_event_handler(diary)
     async with running(made):
         assert not registration.has_synced
         assert not made.has_synced
@@ -126,12 +126,12 @@ async def test_a_handler_that_is_added_during_a_long_list_gets_each_object_once(
     names = [f"object-{number}" for number in range(1000)]
     made = informer(Scripted([page(*names, version=1)]))
     first, second = Diary(), Diary()
-    made.subscribe(first)
+    made.add_event_handler(first)
     async with running(made):
         while not first.events:  # noqa: ASYNC110  # between two parts of the list
             await asyncio.sleep(0)
         assert len(first.events) < 1000
-        late = made.subscribe(second)
+        late = made.add_event_handler(second)
         await made.wait_for_sync()
         await late.wait_for_backlog()
         assert late.has_synced
@@ -153,7 +153,7 @@ async def test_what_was_missed_appears_after_the_next_list_deletes_first() -> No
     source = Scripted([page("gone", "kept", "changed", version=1), after], [[5.0, error(Gone())]])
     diary = Diary()
     made = informer(source)
-    made.subscribe(diary)
+    made.add_event_handler(diary)
     async with running(made):
         await made.wait_for_sync()
         diary.clear()
@@ -170,7 +170,7 @@ async def test_an_object_that_was_created_again_between_lists_is_an_update_with_
     source = Scripted([page("a", version=1), Page([again], "9")], [[5.0, error(Gone())]])
     diary = Diary()
     made = informer(source)
-    made.subscribe(diary)
+    made.add_event_handler(diary)
     async with running(made):
         await until(lambda: len(diary.events) == 2)
     event = diary.events[1]
@@ -184,7 +184,7 @@ async def test_the_same_version_sent_twice_is_delivered_once() -> None:
     source = Scripted([page("a", version=1)], [[modified("a", 2), modified("a", 2), deleted("b", 3), modified("a", 4)]])
     diary = Diary()
     made = informer(source)
-    made.subscribe(diary)
+    made.add_event_handler(diary)
     async with running(made):
         await until(lambda: made.resource_version == "4")
     assert diary.heard == [("create", "a"), ("update", "a"), ("update", "a")]
@@ -196,7 +196,7 @@ async def test_the_same_version_in_another_spelling_is_no_update() -> None:
     source = Scripted([page("a", version=1), Page([spelt], "9")], [[5.0, error(Gone())]])
     diary = Diary()
     made = informer(source)
-    made.subscribe(diary)
+    made.add_event_handler(diary)
     async with running(made):
         await until(lambda: made.resource_version == "9")
         await asyncio.sleep(1)
@@ -217,8 +217,8 @@ async def test_a_handler_that_fails_is_logged_by_name_and_stops_no_other(
     source = Scripted([page("a", version=1)], [[modified("a", 2)]])
     diary = Diary()
     made = informer(source)
-    made.subscribe(careless)
-    made.subscribe(diary)
+    made.add_event_handler(careless)
+    made.add_event_handler(diary)
     with caplog.at_level(logging.ERROR):
         async with running(made):
             await until(lambda: len(diary.events) == 2)
@@ -232,8 +232,8 @@ async def test_a_handler_that_is_removed_gets_no_more_events() -> None:
     source = Scripted([page("a", version=1)], [[5.0, modified("a", 2), modified("a", 3)]])
     async with synced(source) as made:
         diary, other = Diary(), Diary()
-        registration = made.subscribe(diary)
-        made.subscribe(other)
+        registration = made.add_event_handler(diary)
+        made.add_event_handler(other)
         registration.remove()
         registration.remove()
         await until(lambda: len(other.events) == 3)
@@ -251,9 +251,9 @@ async def test_a_handler_may_remove_itself_and_others_while_it_is_called() -> No
         first.remove()
         second.remove()
 
-    first = made.subscribe(leaving)
-    second = made.subscribe(last)
-    made.subscribe(other)
+    first = made.add_event_handler(leaving)
+    second = made.add_event_handler(last)
+    made.add_event_handler(other)
     async with running(made):
         await until(lambda: len(other.events) == 3)
     assert last.heard == []
@@ -265,7 +265,7 @@ async def test_a_stopped_informer_takes_no_listeners_and_does_not_run_again() ->
         with pytest.raises(InvalidDefinition, match="only once"):
             await made.run()
     with pytest.raises(InvalidDefinition, match="has stopped"):
-        made.subscribe(Diary())
+        made.add_event_handler(Diary())
     with pytest.raises(InvalidDefinition, match="only once"):
         await made.run()
 
@@ -275,7 +275,7 @@ async def test_an_async_handler_is_refused() -> None:
         pass
 
     with pytest.raises(InvalidDefinition, match="is async"):
-        informer(Scripted()).subscribe(handler)  # type: ignore[arg-type]  # that is the mistake
+        informer(Scripted()).add_event_handler(handler)  # type: ignore[arg-type]  # that is the mistake
 
 
 # Resync
@@ -287,9 +287,9 @@ async def test_a_resync_sends_every_object_again_to_the_listeners_that_are_due()
     never, often, seldom = Diary(), Diary(), Diary()
     async with running(made):
         await made.wait_for_sync()
-        made.subscribe(never)
-        made.subscribe(often, resync=10)
-        made.subscribe(seldom, resync=25)
+        made.add_event_handler(never)
+        made.add_event_handler(often, resync=10)
+        made.add_event_handler(seldom, resync=25)
         for diary in (never, often, seldom):
             diary.clear()
         await asyncio.sleep(51)
@@ -305,9 +305,9 @@ async def test_a_resync_period_is_at_least_a_second_and_comes_from_the_options_u
     hasty, plain, never = Diary(), Diary(), Diary()
     async with running(made):
         await made.wait_for_sync()
-        made.subscribe(hasty, resync=0.001)
-        made.subscribe(plain)
-        made.subscribe(never, resync=0)
+        made.add_event_handler(hasty, resync=0.001)
+        made.add_event_handler(plain)
+        made.add_event_handler(never, resync=0)
         await asyncio.sleep(20.5)
     assert len(hasty.events) == 1 + 20
     assert len(plain.events) == 1 + 1

@@ -93,7 +93,7 @@ async def test_a_transform_runs_once_before_anybody_sees_the_object() -> None:
     source = Scripted([secret, page(version=9)], [[modified("a", 2, data={"k": "s"}), 5.0, error(Gone())]])
     diary = Diary()
     made = informer(source, transform=redact)
-    made.subscribe(diary)
+    made.add_event_handler(diary)
     async with running(made):
         await until(lambda: len(diary.events) == 2)
         assert made.get("a", namespace="default").data == {"k": "redacted"}
@@ -133,7 +133,7 @@ async def test_an_object_that_its_class_cannot_read_is_reported_and_the_others_g
         )
     )
     diary = Diary()
-    made.subscribe(diary)
+    made.add_event_handler(diary)
     with caplog.at_level(logging.ERROR):
         async with running(made):
             await made.wait_for_sync()

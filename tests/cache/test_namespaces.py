@@ -55,7 +55,7 @@ async def test_a_namespace_that_is_added_is_listed_and_reaches_handlers_and_inde
         cache.index_field(ConfigMap, "team", lambda one: [one.metadata.labels["team"]])
         informer = await cache.informer_for(ConfigMap, block_until_synced=True)
         diary = Diary()
-        registration = informer.subscribe(diary)
+        registration = informer.add_event_handler(diary)
         assert await names(cache) == ["a/one"]
         cache.set_namespaces(["a", "b"])
         assert not cache.has_synced
@@ -77,7 +77,7 @@ async def test_the_objects_of_a_namespace_that_is_removed_leave_and_handlers_get
     async with cached(CacheOptions(default_namespaces=["a", "b"])) as (cluster, cache):
         informer = await cache.informer_for(ConfigMap, block_until_synced=True)
         diary = Diary()
-        informer.subscribe(diary)
+        informer.add_event_handler(diary)
         lister = informer.lister(ConfigMap)
         cache.set_namespaces(["b"])
         with pytest.raises(NamespaceRemoved, match="ConfigMap is no longer cached in the namespace a"):
@@ -105,7 +105,7 @@ async def test_an_empty_set_is_no_namespace_and_a_cache_may_begin_with_none() ->
         cache.set_namespaces([])
         informer = await cache.informer_for(ConfigMap)
         diary = Diary()
-        informer.subscribe(diary)
+        informer.add_event_handler(diary)
         assert await names(cache) == []
         assert cache.has_synced
         with pytest.raises(NotCached, match=r"cached in the namespaces \(none\) and not in a"):
@@ -191,7 +191,7 @@ def test_whatever_the_changes_handlers_know_what_is_stored(seed: int) -> None:
             joins = chooser.randrange(8)
             for step in range(8):
                 if step == joins:
-                    informer.subscribe(
+                    informer.add_event_handler(
                         follow
                     )  # late: with a backlog that may not be over when its namespace is removed
                 cache.set_namespaces(chooser.sample("abc", chooser.randint(0, 3)))

@@ -89,7 +89,7 @@ def test_no_event_is_lost_or_out_of_order_for_a_late_handler(seed: int) -> None:
                 for _ in range(chooser.randint(0, 20)):
                     await asyncio.sleep(0)
                 followers.append(Follower())
-                made.subscribe(followers[-1])
+                made.add_event_handler(followers[-1])
             await asyncio.sleep(30)
             stored = {item.name: item.data for item in made._store.items()}
             for follower in followers:
@@ -106,7 +106,7 @@ def test_no_event_is_lost_or_out_of_order_for_a_late_handler(seed: int) -> None:
 async def test_other_tasks_run_while_a_late_handler_receives_a_large_store() -> None:
     async with synced(Scripted([page(*NAMES, version=1)])) as made:
         diary = Diary()
-        registration = made.subscribe(diary)
+        registration = made.add_event_handler(diary)
         heard = [len(diary.events)]
         while not registration.has_synced:
             assert registration.is_late
@@ -123,7 +123,7 @@ async def test_other_tasks_run_while_a_late_handler_receives_a_large_store() -> 
 async def test_an_object_that_changes_before_its_turn_is_received_before_its_change() -> None:
     async with synced(Scripted([page(*NAMES, version=1)])) as made:
         diary = Diary()
-        made.subscribe(diary)
+        made.add_event_handler(diary)
         made._apply(_applied(modified(NAMES[998], 2)))
         assert diary.heard[-2:] == [("create", NAMES[998]), ("update", NAMES[998])]
         assert [event.header.resource_version for event in diary.events[-2:]] == ["1", "2"]
@@ -133,7 +133,7 @@ async def test_an_object_that_changes_before_its_turn_is_received_before_its_cha
 async def test_a_handler_that_is_removed_receives_nothing_more() -> None:
     async with synced(Scripted([page(*NAMES, version=1)])) as made:
         diary = Diary()
-        registration = made.subscribe(diary)
+        registration = made.add_event_handler(diary)
         registration.remove()
         await registration.wait_for_backlog()
         await asyncio.sleep(1)
@@ -145,7 +145,7 @@ async def test_a_wait_for_the_backlog_ends_when_the_informer_stops() -> None:
     made = informer(Scripted([page(*NAMES, version=1)]))
     async with running(made):
         await made.wait_for_sync()
-        registration = made.subscribe(Diary())
+        registration = made.add_event_handler(Diary())
         waiting = asyncio.ensure_future(registration.wait_for_backlog())
         assert not waiting.done()
     await waiting
@@ -170,7 +170,7 @@ async def test_a_group_of_many_informers_delivers_no_more_at_a_time_than_one() -
             await stack.enter_async_context(running(one))
         await group.wait_for_sync()
         diary = Diary()
-        registration = group.subscribe(diary)
+        registration = group.add_event_handler(diary)
         heard = [len(diary.events)]
         while not registration.has_synced:
             await asyncio.sleep(0)

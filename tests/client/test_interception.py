@@ -120,7 +120,7 @@ async def test_a_client_with_a_cache_and_its_live_client_are_intercepted() -> No
     async with pt.Cluster.embedded() as cluster, pt.Manager(cluster) as manager:
         client = pt.intercept(manager.client, pt.Interceptor(get=get))
         await client.get(ConfigMap, "a", namespace="default")
-        await client.live.get(ConfigMap, "a", namespace="default")
+        await client.api_reader.get(ConfigMap, "a", namespace="default")
     assert len(get.calls) == 2
 
 

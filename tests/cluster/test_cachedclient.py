@@ -184,12 +184,12 @@ async def test_a_cache_that_does_not_catch_up_raises_and_never_returns_stale_dat
         assert await client.find(Secret, "another-kind", namespace=namespace) is None
         made.gate.open.clear()
         await client.create(config_map(namespace, "second"))
-        with pytest.raises(StaleCache, match=r"configmaps.* within 0\.05 s.*client\.live") as caught:
+        with pytest.raises(StaleCache, match=r"configmaps.* within 0\.05 s.*client\.api_reader") as caught:
             await client.get(ConfigMap, "second", namespace=namespace)
         assert int(caught.value.wanted) > int(caught.value.version)
         with pytest.raises(StaleCache):
             await client.list(ConfigMap, namespace=namespace)
-        assert (await client.live.get(ConfigMap, "second", namespace=namespace)).data == {"key": "1"}
+        assert (await client.api_reader.get(ConfigMap, "second", namespace=namespace)).data == {"key": "1"}
         assert await client.find(Secret, "another-kind", namespace=namespace) is None
         made.gate.open.set()
         async with asyncio.timeout(60):
@@ -285,7 +285,7 @@ async def test_clients_made_from_it_read_from_the_cache_too(environment: Environ
         with pytest.raises(BadRequest, match="this client is for"):
             await client.get(ConfigMap, "a", namespace="default")
         assert made.gate.reads.count(Verb.GET) == 0
-        await client.live.get(ConfigMap, "a")
+        await client.api_reader.get(ConfigMap, "a")
         assert made.gate.reads.count(Verb.GET) == 1
 
 

@@ -183,12 +183,17 @@ class NamedTransport(TransportWrapper):
 async def test_a_cluster_elsewhere_has_a_connection_for_another_loop_and_an_embedded_one_has_none() -> None:
     config = Config("http://127.0.0.1:1", ExecCredentials(ExecPlugin("printer")))
     cluster = pt.Cluster(RemoteAPIServer(config))
+    seen: list[str] = []
+    cluster.wrap_transport(partial(NamedTransport, name="lease", seen=seen))
     separate = cluster.separate_client()
     assert separate is not None
     client, transport = separate
     assert client.scheme is cluster.scheme
-    sender = transport._sender  # type: ignore[attr-defined]  # whose credentials must not share a lock with config's
+    sender = transport._inner._sender  # type: ignore[attr-defined]  # whose credentials must not share a lock with config's
     assert sender._config.credentials is not config.credentials
+    with pytest.raises(pt.NoCredentials):
+        await client.create(config_map("a"))
+    assert "lease create" in seen
     await transport.close()
     assert pt.Cluster.embedded().separate_client() is None
     assert pt.Cluster.none().separate_client() is None

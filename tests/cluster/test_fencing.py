@@ -77,6 +77,16 @@ async def test_fences_add_up() -> None:
             await cluster.client.create(config_map("a"))
 
 
+async def test_a_client_with_fences_carries_them_wherever_it_is_called_and_other_clients_do_not() -> None:
+    async with opened() as cluster:
+        client = cluster.client.with_fences(lambda: (Fence(None, lose),))
+        stored = await cluster.client.create(config_map("a"))
+        for derived in (client, client.dry_run(), client.as_user("admin", groups=["system:masters"])):
+            with pytest.raises(Lost):
+                await derived.create(config_map("b"))
+            assert await derived.get(ConfigMap, "a", namespace="default") == stored
+
+
 @pytest.mark.covers("F8")
 async def test_the_term_reaches_the_server_that_has_the_lease_in_process_and_over_http() -> None:
     async with (

@@ -79,7 +79,6 @@ async def test_each_line_that_reads_from_the_cache_is_recorded(tmp_path: Path, m
 
 async def test_nothing_is_wrapped_where_nothing_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(ENVIRONMENT, raising=False)
-    from pilotage.cluster import recording
-
-    transport = object()
-    assert recording.recorded(transport) is transport  # type: ignore[arg-type]  # it is not used
+    async with Cluster.embedded() as cluster:
+        assert cluster.on_cached_read is None
+        assert cluster._wrappers == []

@@ -65,7 +65,7 @@ class FakeInformer(Informer[Any]):
         if synced:
             self._synced.set()
 
-    def subscribe(self, listener: Callable[[Any], None], /) -> Registration:  # type: ignore[override]  # all it needs
+    def add_event_handler(self, listener: Callable[[Any], None], /) -> Registration:  # type: ignore[override]  # all it needs
         self.listeners.append(listener)
         for obj in self._objects:
             listener(Event.create(obj, is_in_initial_list=True)._change)

@@ -53,7 +53,7 @@ async def test_a_controller_is_made_named_and_added_to_its_manager() -> None:
     controller = ControllerBuilder(manager).for_(Widget).complete(recorder)
     assert manager.added == [controller]
     assert (controller.name, controller.kind) == ("widget", Widget.__resource__.gvk)
-    other = ControllerBuilder(manager).for_(Widget).named("other").build(recorder)
+    other = ControllerBuilder(manager).for_(Widget).named("other").complete(recorder)
     assert (other.name, manager.added) == ("other", [controller, other])
 
 
@@ -205,9 +205,9 @@ async def test_kinds_may_be_watched_by_their_metadata_alone() -> None:
     manager = FakeManager()
     controller = (
         ControllerBuilder(manager)
-        .for_(Widget, only_metadata=True)
-        .owns(Part, only_metadata=True)
-        .watches_metadata(Part, enqueue_request_for_object)
+        .for_(metadata_only(Widget))
+        .owns(metadata_only(Part))
+        .watches(metadata_only(Part), enqueue_request_for_object)
         .complete(Recorder())
     )
     async with running(controller):
@@ -253,7 +253,7 @@ async def test_the_priority_of_the_initial_list_can_be_chosen() -> None:
 async def test_what_was_declared_can_be_read_without_a_start() -> None:
     async with Manager(Cluster.embedded()) as manager, Cluster.embedded() as other:
         member = await manager.add_cluster(other, name="edge")
-        builder = ControllerBuilder(manager).for_(ConfigMap).owns(Secret, only_metadata=True)
+        builder = ControllerBuilder(manager).for_(ConfigMap).owns(metadata_only(Secret))
         builder.watches(Pod, enqueue_request_for_object, cluster=member)
         builder.watches_raw_source(Kind(manager.cache, Node, enqueue_request_for_object))
         assert manager.declared.watches == [], "only with the controller"

@@ -148,7 +148,7 @@ async def test_a_reconciler_in_a_thread_must_not_run_calls_on_a_loop_of_its_own(
     async with pt.Manager(environment.cluster()) as manager:
 
         def reconcile(request: pt.Request) -> None:
-            for client in (manager.client, manager.client.live):
+            for client in (manager.client, manager.client.api_reader):
                 for _ in range(2):
                     with pytest.raises(pt.InvalidDefinition) as caught:
                         asyncio.run(client.get(ConfigMap, request.name, namespace=request.namespace))
@@ -162,7 +162,7 @@ async def test_a_reconciler_in_a_thread_must_not_run_calls_on_a_loop_of_its_own(
             ConfigMap,
             predicates=[in_this, pt.on_object(lambda obj: obj.metadata.name == "a" and not obj.data)],
         ).complete(reconcile)
-        live = manager.client.live
+        live = manager.client.api_reader
         await live.create(ConfigMap(metadata=pt.ObjectMeta(name="a", namespace=environment.namespace)))
         await manager.run_until_idle(WITHIN)
         assert (await live.get(ConfigMap, "a", namespace=environment.namespace)).data == {"seen": "yes"}

@@ -18,7 +18,7 @@ class Follower:
 
     def __init__(self, gpus: GPUs) -> None:
         self.informer: Informer[GPU] = Informer(gpus, InformerOptions(GPU))
-        self.informer.subscribe(self._heard)
+        self.informer.add_event_handler(self._heard)
         self.versions: list[int] = []
         """Of every event after the first list, in the order of delivery."""
         self._changed = asyncio.Event()

@@ -134,7 +134,7 @@ async def test_8_an_informer_goes_on_after_its_watch_has_ended_by_its_timeout(fo
         source = Impatient(devices.v1alpha1.gpus.lister_watcher())
         informer: Informer[GPU] = Informer(source, InformerOptions(GPU))
         heard = asyncio.Event()
-        informer.subscribe(lambda event: heard.set() if not event.is_in_initial_list else None)
+        informer.add_event_handler(lambda event: heard.set() if not event.is_in_initial_list else None)
         task = asyncio.create_task(informer.run())
         async with asyncio.timeout(60):
             await informer.wait_for_sync()

@@ -124,7 +124,7 @@ async def test_other_gpus_with_equal_versions_are_changes(
         await first.command("toggle gpu-0")
         await follower.until(lambda: follower.ready("gpu-0") == "False")
         before = {gpu.metadata.name: gpu.spec.uuid for gpu in follower.informer.list()}
-        follower.informer.subscribe(heard)
+        follower.informer.add_event_handler(heard)
         await server.restarted()
         await follower.until(lambda: changed == set(NAMES))
         after = {gpu.metadata.name: gpu.spec.uuid for gpu in follower.informer.list()}

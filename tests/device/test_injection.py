@@ -261,7 +261,7 @@ async def test_a_device_api_that_does_not_answer_does_not_stop_the_cluster() -> 
                     await client.create(ConfigMap(metadata=metadata, data={"a": "b"}))
                     assert (await client.get(ConfigMap, "a", namespace="default")).data == {"a": "b"}
                     with pytest.raises(pt.ConnectionLost):
-                        await client.live.get(GPU, "gpu-0")
+                        await client.api_reader.get(GPU, "gpu-0")
                     reading = asyncio.ensure_future(client.get(GPU, "gpu-0"))
                     async with serving(gpu("gpu-0"), target=target):
                         assert (await reading).spec.uuid == "GPU-gpu-0"
@@ -276,7 +276,7 @@ async def test_a_definition_of_the_group_in_the_cluster_is_passed_over() -> None
             manager.add_device_api(str(target))
             async with started(manager):
                 assert [one.metadata.name for one in await manager.client.list(GPU)] == ["gpu-0"]
-                assert [one.metadata.name for one in await manager.client.live.list(GPU_KIND)] == ["gpu-0"]
+                assert [one.metadata.name for one in await manager.client.api_reader.list(GPU_KIND)] == ["gpu-0"]
 
 
 async def test_a_restarted_device_api_is_followed_again() -> None:

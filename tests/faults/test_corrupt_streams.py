@@ -87,7 +87,7 @@ async def informer_of(server: Server) -> AsyncIterator[tuple[Informer[ConfigMap]
         async with HTTPTransport(f"http://127.0.0.1:{port}", retries=Retries(tries=0, lost=0)) as transport:
             source = RestListerWatcher(transport, CONFIG_MAPS, streaming=False, gvk=GVK)
             made, diary = Informer[ConfigMap](source, InformerOptions(ConfigMap, backoff=QUICK)), Diary()
-            made.subscribe(diary)
+            made.add_event_handler(diary)
             async with running(made):
                 yield made, diary
 

@@ -25,7 +25,7 @@ async def test_a_server_that_is_stopped_is_noticed_and_resumed_without_loss(tmp_
             informer = await manager.cache.informer_for(ConfigMap, block_until_synced=True)
             assert isinstance(informer, Informer)
             await until(lambda: informer.live, 60)
-            informer.subscribe(diary)
+            informer.add_event_handler(diary)
             diary.clear()
             client = manager.cluster.client.with_namespace("default")
             for number in range(20):

@@ -69,8 +69,8 @@ async def test_whatever_a_program_does_to_an_object_the_cache_and_other_readers_
         manager.cache.index_field(ConfigMap, BY, index)
         informer = await manager.cache.informer_for(ConfigMap)
         assert isinstance(informer, Informer)
-        informer.subscribe(spoil_event)
-        informer.subscribe(lambda event: heard.extend(one.data["key"] for one in (event.old, event.new) if one))
+        informer.add_event_handler(spoil_event)
+        informer.add_event_handler(lambda event: heard.extend(one.data["key"] for one in (event.old, event.new) if one))
         builder = pt.ControllerBuilder(manager).for_(ConfigMap, predicates=[spoiling]).named("spoiling")
         builder.watches(ConfigMap, pt.enqueue_requests_from(requests)).complete(reconcile)
         for name in ("a", "b"):

@@ -98,7 +98,7 @@ class Writer:
                     await self._client.update(held)
                     await self._read("update")
                 except Conflict:  # another program was faster, and nothing was written
-                    self._held = await self._client.live.get(ConfigMap, self._name, namespace="default")
+                    self._held = await self._client.api_reader.get(ConfigMap, self._name, namespace="default")
             case _:
                 await self._client.patch(held, {"data": {"writer": self._name}})
                 await self._read("no-op")
@@ -140,7 +140,7 @@ async def story(seed: int) -> Tally:
             manager.cache.index_field(ConfigMap, INDEX, lambda one: [one.data.get("writer", "")])
             informer = await manager.cache.informer_for(ConfigMap)
             assert isinstance(informer, Informer)
-            informer.subscribe(ledger)
+            informer.add_event_handler(ledger)
             await manager.run_until_idle(timeout=60)
 
             async def disturb() -> None:

@@ -42,7 +42,7 @@ class Scene:
         source = await self.proxied.lister_watcher(ConfigMap, namespace=self.namespace)
         options = InformerOptions(ConfigMap, namespace=self.namespace, backoff=backoff)
         made, diary = Informer[ConfigMap](source, options), Diary()
-        made.subscribe(diary)
+        made.add_event_handler(diary)
         async with running(made):
             await until(lambda: made.live, 30)
             yield made, diary

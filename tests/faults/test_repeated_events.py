@@ -93,7 +93,7 @@ async def story(seed: int) -> int:
             await manager.run_until_idle(timeout=60)
             informer = manager.cache.informer(ConfigMap)
             assert isinstance(informer, Informer)
-            informer.subscribe(ledger)
+            informer.add_event_handler(ledger)
             changes = 0
             for number in range(60):
                 name = chance.choice(NAMES)

@@ -87,7 +87,7 @@ async def story(seed: int) -> int:
     """Returns how often a replica was asked for a version that it had not reached."""
     server, ledger = Replicas(random.Random(seed)), Ledger()
     made = informer(server)  # type: ignore[arg-type]  # a fake source
-    made.subscribe(ledger)
+    made.add_event_handler(ledger)
     highest = 0
     async with running(made):
         for _ in range(80):

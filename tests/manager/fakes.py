@@ -17,13 +17,12 @@ from pilotage.cluster.apiserver import NoAPIServer
 from pilotage.cluster.cachedclient import CachedClient, CachedClientOptions
 from pilotage.cluster.cluster import Cluster
 from pilotage.cluster.events import EventAPI, EventRecorder
-from pilotage.cluster.fencing import Fences
 from pilotage.cluster.routing import Aggregation
 from pilotage.manager.errors import LeaderElectionLost
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest import APIRequest, Verb
-from pilotage.rest.fence import check_all
+from pilotage.rest.fence import Fences, check_all
 
 SECRETS = RESTMapping(GroupVersionKind("", "v1", "Secret"), GroupVersionResource("", "v1", "secrets"), namespaced=True)
 

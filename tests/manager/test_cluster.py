@@ -34,7 +34,7 @@ class Counting:
             self._waiting += 1
             names.put_nowait(name)
 
-        informer.subscribe(lambda event: heard(event.object.metadata.name))
+        informer.add_event_handler(lambda event: heard(event.object.metadata.name))
         self._waiting -= 1
         while True:
             self.seen.append(await names.get())

@@ -331,13 +331,11 @@ async def test_what_the_manager_hands_out_is_the_clusters() -> None:
 
 async def test_one_namespace_is_an_option_of_the_cache() -> None:
     cluster = FakeCluster()
-    async with Manager(cluster, ManagerOptions(namespace="shop")):
-        assert cluster.cache_options == CacheOptions(default_namespaces=("shop",))
-    own = CacheOptions(sync_period=3)
-    async with Manager(FakeCluster(), ManagerOptions(cache=own)) as manager:
-        assert manager.options.cache_options is own
+    own = CacheOptions(default_namespaces=["shop"])
+    async with Manager(cluster, ManagerOptions(cache=own)):
+        assert cluster.cache_options is own
     with pytest.raises(InvalidDefinition, match="twice"):
-        ManagerOptions(namespace="shop", cache=CacheOptions(default_namespaces=["other"]))
+        ManagerOptions(namespace_selector={"tenant": "yes"}, cache=own)
 
 
 async def test_a_task_of_the_managers_own_does_not_vanish_silently() -> None:

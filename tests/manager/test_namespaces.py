@@ -28,7 +28,7 @@ async def test_controllers_reconcile_what_is_in_the_namespaces_and_read_their_wr
         for name in "ab":
             await cluster.client.create(namespace(name))
             await cluster.client.create(config_map("one", name))
-        async with pt.Manager(cluster, pt.ManagerOptions(namespace="a")) as manager:
+        async with pt.Manager(cluster, pt.ManagerOptions(cache=pt.CacheOptions(default_namespaces=["a"]))) as manager:
 
             async def reconcile(request: pt.Request) -> None:
                 found = await manager.client.find(ConfigMap, request.name, namespace=request.namespace)
@@ -91,7 +91,7 @@ async def test_a_selector_that_may_not_list_namespaces_names_the_rule() -> None:
 
 def test_namespaces_are_given_once() -> None:
     with pytest.raises(pt.InvalidDefinition, match="namespaces are set twice"):
-        pt.ManagerOptions(namespace="a", namespace_selector={"tenant": "yes"})
+        pt.ManagerOptions(cache=pt.CacheOptions(default_namespaces=["a"]), namespace_selector={"tenant": "yes"})
 
 
 async def test_namespaces_change_on_every_api_server(environment: Environment) -> None:
@@ -100,9 +100,10 @@ async def test_namespaces_change_on_every_api_server(environment: Environment) -
     await environment.client.create(namespace(second))
     for name in (first, second):
         await environment.client.create(config_map("one", name))
+    options = pt.ManagerOptions(cache=pt.CacheOptions(default_namespaces=[first]), handle_signals=False)
     async with (
         asyncio.timeout(WITHIN),
-        pt.Manager(environment.cluster(), pt.ManagerOptions(namespace=first, handle_signals=False)) as manager,
+        pt.Manager(environment.cluster(), options) as manager,
     ):
 
         async def reconcile(request: pt.Request) -> None:

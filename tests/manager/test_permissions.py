@@ -181,7 +181,7 @@ async def test_the_rule_that_a_service_account_lacks_is_reported_over_http(
     written = asyncio.Event()
     caplog.set_level(logging.INFO, "pilotage")
     options = pt.ManagerOptions(
-        namespace=environment.namespace,
+        cache=pt.CacheOptions(default_namespaces=[environment.namespace]),
         health_probe_bind_address="127.0.0.1:0",
         leader_election=True,
         leader_election_id="operator",

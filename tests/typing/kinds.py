@@ -108,8 +108,6 @@ def handlers(builder: pt.ControllerBuilder) -> None:
     builder.watches(POD, pt.enqueue_requests_from(of_pod))  # type: ignore[arg-type]
     builder.watches(pt.metadata_only(Pod), pt.enqueue_requests_from(of_metadata))
     builder.watches(pt.metadata_only(Pod), pt.enqueue_requests_from(of_pod))  # type: ignore[arg-type]
-    builder.watches_metadata(Pod, pt.enqueue_requests_from(of_metadata))
-    builder.watches_metadata(Pod, pt.enqueue_requests_from(of_pod))  # type: ignore[arg-type]
 
 
 def predicates(builder: pt.ControllerBuilder) -> None:

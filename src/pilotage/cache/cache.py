@@ -44,7 +44,8 @@ class Cache:
     stores only that; a second one is created when whole objects are read.
 
     Reads take the `namespace` of a namespaced kind. `namespaced` returns whether a kind without a class is namespaced,
-    and `chooser` spreads the replays of the informers; a manager's cache has both.
+    and `chooser` spreads the replays of the informers; a manager's cache has both. `on_read` is called with the kind
+    before each read, and when an informer is wanted.
     """
 
     def __init__(
@@ -55,11 +56,13 @@ class Cache:
         *,
         namespaced: Callable[[GroupVersionKind], Awaitable[bool]] | None = None,
         chooser: random.Random | None = None,
+        on_read: Callable[[Kind], Awaitable[None]] | None = None,
     ) -> None:
         self.options = options or CacheOptions()
         self._lister_watcher_for = lister_watcher_for
         self._scheme = scheme or Scheme()
         self._namespaced_of = namespaced
+        self._on_read = on_read
         self._random = chooser or random.Random()  # noqa: S311  # spreads the load, is no secret
         self._informers: dict[_Slot, AnyInformer] = {}
         self._making: dict[_Slot, asyncio.Lock] = {}
@@ -78,11 +81,15 @@ class Cache:
 
     async def get(self, kind: KindOf[O], name: str, *, namespace: str = "") -> O:
         """The object in its last known state; raises NotFound."""
+        if self._on_read is not None:
+            await self._on_read(kind)
         lister: Lister[O] = self._listers.get(kind) or await self._make_lister(kind, namespace)
         return lister.get(name, namespace=namespace)
 
     async def find(self, kind: KindOf[O], name: str, *, namespace: str = "") -> O | None:
         """The object, or None if it does not exist."""
+        if self._on_read is not None:
+            await self._on_read(kind)
         lister: Lister[O] = self._listers.get(kind) or await self._make_lister(kind, namespace)
         return lister.find(name, namespace=namespace)
 
@@ -103,12 +110,14 @@ class Cache:
         """
         if continue_token:
             raise BadRequest("a cache returns whole lists, not pages: omit continue_token, or read live")
+        if self._on_read is not None:
+            await self._on_read(kind)
         lister: Lister[O] = self._listers.get(kind) or await self._make_lister(kind, namespace)
         try:
             return lister.list(namespace=namespace, labels=labels, fields=fields, limit=limit)
         except NoIndex as error:
             call = f"cache.index_field({gvk_of(kind).kind}, {error.index!r}, function)"
-            raise NoIndex(error.index, error.known, f"add it with {call}, or list live with client.live") from None
+            raise NoIndex(error.index, error.known, f"add it with {call}, or list with client.api_reader") from None
 
     # Informers
 
@@ -118,6 +127,8 @@ class Cache:
         With `block_until_synced` it has synced when the call returns.
         """
         self._check_open()
+        if self._on_read is not None:
+            await self._on_read(kind)
         found = self.informer(kind)
         if found is None:
             slot = _slot(kind)
@@ -343,13 +354,13 @@ class Cache:
             await asyncio.wait([running] if previous is None else [running, previous])
             await informer.retire()
             group.release(informer)
-            if self._retiring.get(place) is asyncio.current_task():
-                del self._retiring[place]
+            if self._retiring.get(key) is asyncio.current_task():
+                del self._retiring[key]
 
-        place = (slot, informer.options.namespace)
-        previous = self._retiring.get(place)
+        key = (slot, informer.options.namespace)
+        previous = self._retiring.get(key)
         self._group.cancel(running)
-        self._retiring[place] = self._group.create_task(retire(), name=f"end of the informer of {informer.options.gvk}")
+        self._retiring[key] = self._group.create_task(retire(), name=f"end of the informer of {informer.options.gvk}")
 
     async def _namespaced(self, kind: Kind) -> bool:
         gvk = gvk_of(kind)

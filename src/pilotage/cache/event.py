@@ -14,7 +14,7 @@ from pilotage.meta.objects import Header
 T = TypeVar("T")
 U = TypeVar("U")
 
-EventType = Literal["create", "update", "delete"]
+ChangeType = Literal["create", "update", "delete"]
 
 
 class InformerEvent(msgspec.Struct, Generic[T], eq=False, gc=False):
@@ -24,7 +24,7 @@ class InformerEvent(msgspec.Struct, Generic[T], eq=False, gc=False):
     changes nothing but the event.
     """
 
-    type: EventType
+    type: ChangeType
     namespace: str
     name: str
     _read: Callable[[bytes], T]

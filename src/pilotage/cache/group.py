@@ -65,7 +65,11 @@ class GroupRegistration:
 
 
 class InformerGroup(Reads[T]):
-    """The informer of a kind in a cache of several namespaces; each method is that of `Informer`, over all of them."""
+    """The informer of a kind in a cache of several namespaces.
+
+    Each method is that of `Informer`, over all of them, with the same keywords: `kind`, `namespace`, `labels`,
+    `fields`, `limit`, `resync`, `timeout`, `name`, `before`.
+    """
 
     def __init__(self, options: InformerOptions, informers: Sequence[Informer[T]] = ()) -> None:
         """`options` are those that all informers share."""
@@ -134,27 +138,26 @@ class InformerGroup(Reads[T]):
 
     # Listening
 
+    @overload
     def add_event_handler(
         self, handler: ResourceEventHandler[T], *, resync: Seconds | None = None
-    ) -> GroupRegistration:
-        return self.subscribe(handler, resync=resync)
-
-    @overload
-    def subscribe(
-        self, listener: Callable[[InformerEvent[T]], None], *, resync: Seconds | None = None
     ) -> GroupRegistration: ...
     @overload
-    def subscribe(
-        self, listener: Callable[[InformerEvent[O]], None], *, resync: Seconds | None = None, kind: KindOf[O]
+    def add_event_handler(
+        self, handler: Callable[[InformerEvent[T]], None], *, resync: Seconds | None = None
     ) -> GroupRegistration: ...
-    def subscribe(
+    @overload
+    def add_event_handler(
+        self, handler: Callable[[InformerEvent[O]], None], *, resync: Seconds | None = None, kind: KindOf[O]
+    ) -> GroupRegistration: ...
+    def add_event_handler(
         self,
-        listener: Callable[[InformerEvent[Any]], None],
+        handler: Callable[[InformerEvent[Any]], None],
         *,
         resync: Seconds | None = None,
         kind: Kind | None = None,
     ) -> GroupRegistration:
-        registration = GroupRegistration(self, listener, resync, kind)
+        registration = GroupRegistration(self, handler, resync, kind)
         first = PORTION
         for one in self.informers:
             registration.attach(one, first)

@@ -51,9 +51,9 @@ class Index:
         namespaces = self._keys.get(value, {})
         if namespace:
             namespaces = {namespace: namespaces.get(namespace, {})}
-        for place, names in namespaces.items():
+        for namespace, names in namespaces.items():
             for name in names:
-                yield place, name
+                yield namespace, name
 
     def has(self, key: Key, value: str) -> bool:
         """Whether the object has this value."""

@@ -119,35 +119,30 @@ class Informer(Reads[T]):
 
     # Listening
 
-    def add_event_handler(self, handler: ResourceEventHandler[T], *, resync: Seconds | None = None) -> Registration:
-        """Call the handler's functions for every change, first for every object in the store.
-
-        Every `resync` seconds (None: as in the informer's options, 0: never) it gets an update for each object, with
-        the same object twice.
-        """
-        return self.subscribe(handler, resync=resync)
-
     @overload
-    def subscribe(
-        self, listener: Callable[[InformerEvent[T]], None], *, resync: Seconds | None = None
+    def add_event_handler(self, handler: ResourceEventHandler[T], *, resync: Seconds | None = None) -> Registration: ...
+    @overload
+    def add_event_handler(
+        self, handler: Callable[[InformerEvent[T]], None], *, resync: Seconds | None = None
     ) -> Registration: ...
     @overload
-    def subscribe(
-        self, listener: Callable[[InformerEvent[O]], None], *, resync: Seconds | None = None, kind: KindOf[O]
+    def add_event_handler(
+        self, handler: Callable[[InformerEvent[O]], None], *, resync: Seconds | None = None, kind: KindOf[O]
     ) -> Registration: ...
-    def subscribe(
+    def add_event_handler(
         self,
-        listener: Callable[[InformerEvent[Any]], None],
+        handler: Callable[[InformerEvent[Any]], None],
         *,
         resync: Seconds | None = None,
         kind: Kind | None = None,
     ) -> Registration:
-        """Call a plain function with every InformerEvent, first with one for every object in the store.
+        """Call a ResourceEventHandler, or a function, with every InformerEvent, first with one for every object in the
+        store.
 
-        The objects of the events are in the informer's form, or in that of `kind`. `resync` is that of
-        `add_event_handler`.
+        The objects of the events are in the informer's form, or in that of `kind`. Every `resync` seconds (None: as in
+        the informer's options, 0: never) there is an update for each object, with the same object twice.
         """
-        return self.attach(listener, resync, kind)
+        return self.attach(handler, resync, kind)
 
     def attach(
         self,
@@ -156,7 +151,10 @@ class Informer(Reads[T]):
         kind: Kind | None,
         first: int | None = None,
     ) -> Registration:
-        """As `subscribe`, with at most `first` objects of the store at once and the others later: for groups."""
+        """As `add_event_handler`, with at most `first` objects of the store at once and the others later.
+
+        Groups use it.
+        """
         if self._state == "stopped":
             raise InvalidDefinition(f"the informer of {self.options.gvk} has stopped: it delivers no more events")
         period = self.options.resync if resync is None else seconds(resync, "resync")

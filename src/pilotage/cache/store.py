@@ -194,10 +194,9 @@ class Store:
 
     def _matching(self, namespace: str, labels: Selector) -> list[bytes]:
         known, matches, found = self._all_labels(), labels.matches, list[bytes]()
-        places = [namespace] if namespace else [*self._objects]
-        for place in places:
-            here = known.get(place, {})
-            found += [data for name, data in self._objects.get(place, {}).items() if matches(here[name])]
+        for each in [namespace] if namespace else [*self._objects]:
+            here = known.get(each, {})
+            found += [data for name, data in self._objects.get(each, {}).items() if matches(here[name])]
         return found
 
     def _all_labels(self) -> _Labels:
@@ -246,5 +245,5 @@ class Store:
 
 
 def _items(found: _Objects, namespace: str = "") -> list[Item]:
-    places = found if not namespace else {namespace: found.get(namespace, {})}
-    return [Item(place, name, data) for place, names in places.items() for name, data in names.items()]
+    chosen = found if not namespace else {namespace: found.get(namespace, {})}
+    return [Item(each, name, data) for each, names in chosen.items() for name, data in names.items()]

@@ -34,8 +34,8 @@ def add_advice(error: ApiError, request: APIRequest, gvk: GroupVersionKind) -> N
     message = without_nil(str(error))
     added = list(_advice(error, message, request, gvk))[:_MOST]
     if added and isinstance(error, BadRequest | RequestTooLarge) and request.verb in _WRITES:
-        place = "/".join(part for part in (request.namespace, request.name or _name(request)) if part)
-        message = f"cannot {request.verb.value} {f'{gvk.kind} {place}'.strip()}: {message}"
+        key = "/".join(part for part in (request.namespace, request.name or _name(request)) if part)
+        message = f"cannot {request.verb.value} {f'{gvk.kind} {key}'.strip()}: {message}"
     error.args = ("; ".join([message, *added]),)
 
 

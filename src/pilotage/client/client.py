@@ -21,6 +21,7 @@ from pilotage.meta.mapping.scheme import Scheme
 from pilotage.meta.models import Resource
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import Transport
+from pilotage.rest.fence import Fences
 from pilotage.rest.transport import SILENCE_SECONDS
 
 if TYPE_CHECKING:  # loaded on use: a program that reads an object or two starts sooner
@@ -53,14 +54,19 @@ class Client(Reader, Writer):
         warning_handler: WarningHandler | None = None,
         thread: int | None = None,
     ) -> None:
-        self.scheme = scheme if scheme is not None else Scheme()
         self._session = Session(
             transport,
+            scheme if scheme is not None else Scheme(),
             ServedKinds(_mapper_of(transport) if rest_mapper is None else rest_mapper, thread),
             Defaults(user_agent=user_agent, field_owner=field_owner),
             warning_handler if warning_handler is not None else LoggedOnce(),
             Recent(_MOST_FUTILE),
         )
+
+    @property
+    def scheme(self) -> Scheme:
+        """The classes of kinds."""
+        return self._session.scheme
 
     @property
     def rest_mapper(self) -> RESTMapper:
@@ -74,13 +80,13 @@ class Client(Reader, Writer):
         return self._session.futile
 
     @property
-    def live(self) -> Client:
-        """A client that reads from the server: this one, unless it reads from a cache."""
+    def api_reader(self) -> Client:
+        """A client with the same defaults that reads from the server: this one, unless it reads from a cache."""
         return self
 
     async def namespace_of(self, obj: Object) -> str:
         """The namespace in which a call looks for the object; empty for cluster-scoped kinds."""
-        return (await self._session.place_of(obj)).namespace
+        return (await self._session.subject_of(obj)).namespace
 
     async def rest_mapping(self, gvk: GroupVersionKind) -> RESTMapping:
         """Where a kind is served; asks the server where it is not known yet, and raises NoMatch."""
@@ -127,6 +133,10 @@ class Client(Reader, Writer):
         fields."""
         return self._with(self._session.with_defaults(field_validation=field_validation))
 
+    def with_fences(self, fences: Fences) -> Self:
+        """A client whose writes carry the fences that `fences` returns, wherever it is called."""
+        return self._with(self._session.with_defaults(fences=fences))
+
     @overload
     def subresource(self, name: str, body: type[R]) -> SubresourceClient[R]: ...
     @overload
@@ -153,7 +163,7 @@ class Client(Reader, Writer):
         from pilotage.rest.users import ActingTransport, acting_user
 
         user = acting_user(name, groups, uid=uid, extra=extra)
-        return self.live._with(
+        return self.api_reader._with(
             replace(
                 self._session, transport=ActingTransport(self._session.transport, user), futile=Recent(_MOST_FUTILE)
             )

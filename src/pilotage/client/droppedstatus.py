@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from pilotage.client.session import CallTarget, Session
+from pilotage.client.session import Session, Subject
 from pilotage.client.transport.warnings import ServerWarning
 from pilotage.meta import objects
 from pilotage.meta.models import Resource
@@ -35,7 +35,7 @@ def status_written_apart() -> Iterator[None]:
         _apart.reset(token)
 
 
-def warn_of_dropped_status(session: Session, place: CallTarget, obj: object, sent: bytes, answer: bytes) -> None:
+def warn_of_dropped_status(session: Session, subject: Subject, obj: object, sent: bytes, answer: bytes) -> None:
     """Warn if the document that was sent has a status that the answer does not have.
 
     A status that is as it was read, or as the class of the object has it, was not meant to be written.
@@ -48,7 +48,7 @@ def warn_of_dropped_status(session: Session, place: CallTarget, obj: object, sen
         return
     if not _has(_decoded(stored), _decoded(wanted)):
         text = "the server did not store the status: write it with update_status or patch_status"
-        session.warn(ServerWarning(text, place.target.gvk, place.namespace, place.name))
+        session.warn(ServerWarning(text, subject.kind.gvk, subject.namespace, subject.name))
 
 
 def unset_status(obj: object) -> bytes:

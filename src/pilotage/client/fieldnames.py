@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pilotage.client.patch import Patch
-from pilotage.client.session import CallTarget, add_target
+from pilotage.client.session import Subject, add_subject
 from pilotage.errors import BadRequest, Cause, StatusDetails
 from pilotage.meta.forms import Kind, Object, gvk_of
 from pilotage.meta.mapping.scheme import Scheme
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pilotage.meta.wirenames import Misnamed
 
 
-def check_patch(patch: Patch, patched: Object | Kind, place: CallTarget, scheme: Scheme) -> None:
+def check_patch(patch: Patch, patched: Object | Kind, subject: Subject, scheme: Scheme) -> None:
     """Raise BadRequest where the patch's document has fields under their Python names."""
     if patch.document is None:
         return
@@ -26,17 +26,17 @@ def check_patch(patch: Patch, patched: Object | Kind, place: CallTarget, scheme:
 
     model = _model(patched, scheme)
     if patch.type is not PatchType.JSON:
-        _refuse("patch", misnamed_fields(patch.document, model), place)
+        _refuse("patch", misnamed_fields(patch.document, model), subject)
     elif isinstance(patch.document, Sequence):
-        _refuse("patch", misnamed_operations(patch.document, model), place)
+        _refuse("patch", misnamed_operations(patch.document, model), subject)
 
 
-def check_document(verb: str, obj: Object, place: CallTarget, scheme: Scheme) -> None:
+def check_document(verb: str, obj: Object, subject: Subject, scheme: Scheme) -> None:
     """The same for an object without a class, which is written as it is."""
     if not isinstance(obj, Resource) and isinstance(obj, Unstructured):
         from pilotage.meta.wirenames import misnamed_fields
 
-        _refuse(verb, misnamed_fields(obj.document, _model(obj, scheme)), place)
+        _refuse(verb, misnamed_fields(obj.document, _model(obj, scheme)), subject)
 
 
 def _model(kind: Object | Kind, scheme: Scheme) -> type[Resource]:
@@ -53,20 +53,20 @@ def _model(kind: Object | Kind, scheme: Scheme) -> type[Resource]:
     return scheme.type_for(gvk) or builtin.type_for(gvk) or Resource
 
 
-def _refuse(verb: str, found: list[Misnamed], place: CallTarget) -> None:
+def _refuse(verb: str, found: list[Misnamed], subject: Subject) -> None:
     if not found:
         return
     fields = ", ".join(f'"{field.wire_path}" instead of "{field.path}"' for field in found)
     causes = tuple(
         Cause("FieldValueInvalid", f'Python name of the field "{field.wire_path}"', field.path) for field in found
     )
-    gvk = place.target.gvk
-    subject = f"{gvk.kind} {place}" if place.name else gvk.kind
-    raise add_target(
+    gvk = subject.kind.gvk
+    what = f"{gvk.kind} {subject}" if subject.name else gvk.kind
+    raise add_subject(
         BadRequest(
-            f"cannot {verb} {subject}: documents use the API's field names: write {fields}; the server "
+            f"cannot {verb} {what}: documents use the API's field names: write {fields}; the server "
             "drops a field that it does not know, so nothing was sent",
-            details=StatusDetails(name=place.name, group=gvk.group, kind=gvk.kind, causes=causes),
+            details=StatusDetails(name=subject.name, group=gvk.group, kind=gvk.kind, causes=causes),
         ),
-        place,
+        subject,
     )

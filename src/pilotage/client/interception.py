@@ -81,7 +81,7 @@ def _intercepted(base: Any) -> Any:
     names = [each.name for each in fields(Interceptor) if not each.name.startswith("subresource_")]
     methods: dict[str, Any] = {name: _method(base, name) for name in names}
     methods["subresource"] = _subresource(base)
-    methods["live"] = property(lambda self: _live(base, self))
+    methods["api_reader"] = property(lambda self: _api_reader(base, self))
     return type(f"Intercepted{base.__name__}", (base,), methods)
 
 
@@ -90,7 +90,7 @@ def _method(base: type[Client], name: str) -> Function:
 
     def call(self: Any, *arguments: Any, **options: Any) -> Any:
         function = name
-        leading: list[Any] = [_plain(base, self)]
+        leading: list[Any] = [_unwrapped(base, self)]
         if name in _WITH_SUBRESOURCE and options.get("subresource"):
             function = f"subresource_{name}"
             leading.append(options.pop("subresource"))
@@ -105,12 +105,12 @@ def _method(base: type[Client], name: str) -> Function:
 
 def _subresource(base: type[Client]) -> Function:
     def subresource(self: Any, name: str, body: Any = None) -> SubresourceClient[Any]:
-        plain = _plain(base, self)
+        unwrapped = _unwrapped(base, self)
         made = copy.copy(base.subresource(self, name, body))
         for verb in ("get", "create", "update", "patch", "apply"):
             function = getattr(self._interceptor, f"subresource_{verb}")
             if function is not None:
-                made.__dict__[verb] = _bound(function, plain, name)
+                made.__dict__[verb] = _bound(function, unwrapped, name)
         return made
 
     return subresource
@@ -120,13 +120,12 @@ def _bound(function: Function, client: Client, subresource: str) -> Function:
     return lambda *arguments, **options: function(client, subresource, *arguments, **options)
 
 
-def _plain(base: type[C], client: Any) -> C:
+def _unwrapped(base: type[C], client: Any) -> C:
     """The same client without the functions."""
     made: C = copy.copy(client)
     made.__class__ = base
     return made
 
 
-def _live(base: type[Client], client: Any) -> Client:
-    live = _plain(base, client).live
-    return intercept(live, client._interceptor)
+def _api_reader(base: type[Client], client: Any) -> Client:
+    return intercept(_unwrapped(base, client).api_reader, client._interceptor)

@@ -74,7 +74,7 @@ async def create_or_patch(
             if not task.concerns(error):
                 raise
             last = error
-            found = await task.find(client.live)  # another writer was faster, or the cache is behind
+            found = await task.find(client.api_reader)  # another writer was faster, or the cache is behind
     raise last
 
 
@@ -206,7 +206,7 @@ class _Task:
         """Whether the server has the owner with this uid. The caller may have read it before it was deleted."""
         kind = metadata_only(GroupVersionKind.of(reference.api_version, reference.kind))
         try:
-            found = await self._client.live.find(kind, reference.name, namespace=self._namespace)
+            found = await self._client.api_reader.find(kind, reference.name, namespace=self._namespace)
         except (Forbidden, NoMatch):
             return False
         return found is not None and found.metadata.uid == reference.uid

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import Any, Never
 
-from pilotage.client.session import Session, add_target
+from pilotage.client.session import Session, add_subject
 from pilotage.client.watching import WatchedEvent, watched
 from pilotage.errors import NotFound
 from pilotage.errors.keywords import refuse_positional
@@ -42,10 +42,10 @@ class Reader:
         return found
 
     async def _get(self, kind: Kind, name: str, namespace: str, resource_version: str) -> Any:
-        place = await self._session.place(kind, namespace, name)
+        subject = await self._session.subject(kind, namespace, name)
         options = ListOptions(resource_version=resource_version)
-        request = self._session.request(place, verb=Verb.GET, name=name, options=options)
-        return place.target.read((await self._session.call(place, request)).body)
+        request = self._session.request(subject, verb=Verb.GET, name=name, options=options)
+        return subject.kind.read((await self._session.call(subject, request)).body)
 
     async def find(self, kind: KindOf[O], name: str | ObjectKey, *misplaced: Never, namespace: str = "") -> O | None:
         """As `get`, but None if the object does not exist. A kind that is not served is still an error."""
@@ -85,11 +85,11 @@ class Reader:
         return await self._list(kind, namespace, options)
 
     async def _list(self, kind: Kind, namespace: str, options: ListOptions) -> ObjectList[Any]:
-        place = await self._session.collection(kind, namespace)
-        page = await self._session.list(place, self._session.request(place, verb=Verb.LIST, options=options))
+        subject = await self._session.collection(kind, namespace)
+        page = await self._session.list(subject, self._session.request(subject, verb=Verb.LIST, options=options))
         return ObjectList(
             page.items,
-            place.target.expected.checked(place.target.read),
+            subject.kind.expected.checked(subject.kind.read),
             resource_version=page.resource_version,
             continue_token=page.continue_token,
             remaining_item_count=page.remaining_item_count,
@@ -127,10 +127,10 @@ class Reader:
     async def _watch(
         self, kind: Kind, namespace: str, options: ListOptions
     ) -> AsyncIterator[AsyncIterator[WatchedEvent[Any]]]:
-        place = await self._session.collection(kind, namespace)
-        request = self._session.request(place, verb=Verb.WATCH, options=options)
+        subject = await self._session.collection(kind, namespace)
+        request = self._session.request(subject, verb=Verb.WATCH, options=options)
         async with (
-            self._session.watch(place, request) as lines,
-            aclosing(watched(lines, place.target, lambda error: add_target(error, place))) as events,
+            self._session.watch(subject, request) as lines,
+            aclosing(watched(lines, subject.kind, lambda error: add_subject(error, subject))) as events,
         ):
             yield events

@@ -27,10 +27,12 @@ from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.forms import Kind, Object, gvk_of, kind_of, no_kind, reader_of
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping, not_served
+from pilotage.meta.mapping.scheme import Scheme
 from pilotage.meta.validation.names import check_segment
 from pilotage.meta.values import Value
 from pilotage.rest import APIRequest, Page, Response, Transport, Verb, WatchEvent, WriteOptions
-from pilotage.rest.request import form_of
+from pilotage.rest.fence import Fences
+from pilotage.rest.request import READS, form_of
 from pilotage.telemetry import tracing
 
 ANSWERED_WHOLE = ("", "status", "finalize", "approval")
@@ -55,6 +57,8 @@ class Defaults(Value, frozen=True):
     """`Ignore`, `Warn` or `Strict`; empty: as the server does by default."""
     user_agent: str = "pilotage"
     """The name of the program in the requests."""
+    fences: Fences | None = None
+    """Returns the fences of each write; None: a write has those of the running code alone."""
 
 
 _WRONG_THREAD = (
@@ -121,10 +125,10 @@ class WriteArguments(TypedDict, total=False):
     """Ignore, Warn or Strict, for unknown and duplicate fields."""
 
 
-class CallTarget(Value, frozen=True):
+class Subject(Value, frozen=True):
     """One object or collection that a call is about."""
 
-    target: KindTarget[Any]
+    kind: KindTarget[Any]
     namespace: str = ""
     name: str = ""
 
@@ -136,6 +140,7 @@ class Session(Value, frozen=True, dict=True):
     """Sends requests, and adds the kind and object of the call to each error."""
 
     transport: Transport
+    scheme: Scheme
     catalogue: ServedKinds
     defaults: Defaults
     warn: WarningHandler
@@ -145,27 +150,27 @@ class Session(Value, frozen=True, dict=True):
     def with_defaults(self, **changes: Any) -> Session:
         return replace(self, defaults=replace(self.defaults, **changes))
 
-    async def collection(self, kind: Kind, namespace: str) -> CallTarget:
+    async def collection(self, kind: Kind, namespace: str) -> Subject:
         """All objects of a kind, in a namespace or (where none is given) everywhere."""
         target = await self.catalogue.target(kind)
         if not target.namespaced:
-            return CallTarget(target)
+            return Subject(target)
         check_segment("namespace", namespace)
-        return CallTarget(target, self._namespace(target, namespace or self.defaults.namespace, ""))
+        return Subject(target, self._namespace(target, namespace or self.defaults.namespace, ""))
 
-    async def place(self, kind: Kind, namespace: str, name: str) -> CallTarget:
+    async def subject(self, kind: Kind, namespace: str, name: str) -> Subject:
         """One object by its name."""
         target = self.catalogue.known(kind) or await self.catalogue.target(kind)
-        return self._place(target, namespace, name)
+        return self._subject(target, namespace, name)
 
-    def _place(self, target: KindTarget[Any], namespace: str, name: str) -> CallTarget:
+    def _subject(self, target: KindTarget[Any], namespace: str, name: str) -> Subject:
         if not name:
             raise self._refusal(
                 target, namespace, "", f"the name of the {target.gvk.kind} is empty: pass the name of the object"
             )
-        return CallTarget(target, self._required_namespace(target, namespace, name), name)
+        return Subject(target, self._required_namespace(target, namespace, name), name)
 
-    async def place_of(self, obj: Object) -> CallTarget:
+    async def subject_of(self, obj: Object) -> Subject:
         """The target of calls about `obj`."""
         kind, metadata = kind_of(obj), obj.metadata
         if not metadata.name:
@@ -175,9 +180,9 @@ class Session(Value, frozen=True, dict=True):
         check_segment("name", metadata.name)
         check_segment("namespace", metadata.namespace)
         target = self.catalogue.known(kind) or await self.catalogue.target(kind)
-        return self._place(target, metadata.namespace, metadata.name)
+        return self._subject(target, metadata.namespace, metadata.name)
 
-    async def place_for(self, obj: Object) -> CallTarget:
+    async def subject_for(self, obj: Object) -> Subject:
         """Where `obj` is to be created; its name may still have to be generated."""
         kind, metadata = kind_of(obj), obj.metadata
         target = self.catalogue.known(kind) or await self.catalogue.target(kind)
@@ -186,7 +191,7 @@ class Session(Value, frozen=True, dict=True):
             message = f"this {target.gvk.kind} has no name: set metadata.name or metadata.generate_name"
             raise self._refusal(target, metadata.namespace, "", message)
         check_segment("namespace", metadata.namespace)
-        return CallTarget(target, self._required_namespace(target, metadata.namespace, name), metadata.name)
+        return Subject(target, self._required_namespace(target, metadata.namespace, name), metadata.name)
 
     @cached_property
     def default_write(self) -> WriteOptions:
@@ -201,15 +206,15 @@ class Session(Value, frozen=True, dict=True):
             field_validation=field_validation or defaults.field_validation,
         )
 
-    def apply_options(self, place: CallTarget, field_owner: str, *, dry_run: bool, force: bool) -> WriteOptions:
+    def apply_options(self, subject: Subject, field_owner: str, *, dry_run: bool, force: bool) -> WriteOptions:
         """The options of an apply, which needs a field owner. Raises BadRequest."""
         write = replace(self.write_options(dry_run, field_owner), force=force)
         if not write.field_manager:
             message = "apply needs a field owner: pass field_owner=…, or use client.with_field_owner(…)"
-            raise add_target(BadRequest(message), place)
+            raise add_subject(BadRequest(message), subject)
         return write
 
-    async def call(self, place: CallTarget, request: APIRequest) -> Response:
+    async def call(self, subject: Subject, request: APIRequest) -> Response:
         try:
             if tracing.active() is None:
                 response = await self.transport.call(request)
@@ -217,45 +222,47 @@ class Session(Value, frozen=True, dict=True):
                 with _traced(request):
                     response = await self.transport.call(request)
         except ApiError as error:
-            raise await self._explained(error, place, request) from error.__cause__
-        self._warn_all(place, response.warnings)
+            raise await self._explained(error, subject, request) from error.__cause__
+        self._warn_all(subject, response.warnings)
         if request.verb is not Verb.DELETE and request.subresource in ANSWERED_WHOLE:
-            place.target.expected.check_object(response.body, namespace=request.namespace, name=place.name)
+            subject.kind.expected.check_object(response.body, namespace=request.namespace, name=subject.name)
         return response
 
-    async def list(self, place: CallTarget, request: APIRequest) -> Page:
+    async def list(self, subject: Subject, request: APIRequest) -> Page:
         try:
             with _traced(request):
                 page = await self.transport.list(request)
         except ApiError as error:
-            raise await self._explained(error, place, request) from error.__cause__
-        self._warn_all(place, page.warnings)
+            raise await self._explained(error, subject, request) from error.__cause__
+        self._warn_all(subject, page.warnings)
         if request.verb is Verb.LIST:
-            place.target.expected.check_page(page)
+            subject.kind.expected.check_page(page)
         return page
 
     @asynccontextmanager
-    async def watch(self, place: CallTarget, request: APIRequest) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+    async def watch(self, subject: Subject, request: APIRequest) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         async with AsyncExitStack() as stack:
             try:
                 events = await stack.enter_async_context(self.transport.watch(request))
             except ApiError as error:
-                raise await self._explained(error, place, request) from error.__cause__
+                raise await self._explained(error, subject, request) from error.__cause__
             yield events  # errors of the caller's block are not errors of this call
 
-    def request(self, place: CallTarget, **parts: Any) -> APIRequest:
-        target = place.target
+    def request(self, subject: Subject, **parts: Any) -> APIRequest:
+        target = subject.kind
+        if self.defaults.fences is not None and parts["verb"] not in READS:
+            parts["fences"] = self.defaults.fences()
         return APIRequest(
             resource=target.resource,
-            namespace=place.namespace,
+            namespace=subject.namespace,
             form=target.form,
             user_agent=self.defaults.user_agent,
             **parts,
         )
 
-    async def _explained(self, error: ApiError, place: CallTarget, request: APIRequest) -> PilotageError:
+    async def _explained(self, error: ApiError, subject: Subject, request: APIRequest) -> PilotageError:
         """The error, with the kind and object of the call; a 404 may be about the kind and not about the object."""
-        gvk, subresource = place.target.gvk, request.subresource
+        gvk, subresource = subject.kind.gvk, request.subresource
         if isinstance(error, NotFound):
             details = error.status.details
             if subresource and subresource not in (await self.catalogue.mapping(gvk)).subresources:
@@ -268,7 +275,7 @@ class Session(Value, frozen=True, dict=True):
             from pilotage.client.advice import add_advice  # only for errors
 
             add_advice(error, request, gvk)
-        return add_target(error, place)
+        return add_subject(error, subject)
 
     def _required_namespace(self, target: KindTarget[Any], namespace: str, name: str) -> str:
         if not target.namespaced:
@@ -295,11 +302,11 @@ class Session(Value, frozen=True, dict=True):
         return namespace
 
     def _refusal(self, target: KindTarget[Any], namespace: str, name: str, message: str) -> ApiError:
-        return add_target(BadRequest(message), CallTarget(target, namespace, name))
+        return add_subject(BadRequest(message), Subject(target, namespace, name))
 
-    def _warn_all(self, place: CallTarget, warnings: tuple[str, ...]) -> None:
+    def _warn_all(self, subject: Subject, warnings: tuple[str, ...]) -> None:
         for text in warnings:
-            self.warn(ServerWarning(text, place.target.gvk, place.namespace, place.name))
+            self.warn(ServerWarning(text, subject.kind.gvk, subject.namespace, subject.name))
 
 
 def _traced(request: APIRequest) -> AbstractContextManager[object]:
@@ -322,9 +329,9 @@ def _traced(request: APIRequest) -> AbstractContextManager[object]:
     return traces.span(f"{request.verb.value} {name}", found, client=True)
 
 
-def add_target(error: ApiError, place: CallTarget) -> ApiError:
+def add_subject(error: ApiError, subject: Subject) -> ApiError:
     """Add the kind and object of the call to an error."""
-    gvk = place.target.gvk
+    gvk = subject.kind.gvk
     error.group, error.kind = gvk.group, gvk.kind
-    error.namespace, error.name = place.namespace, place.name
+    error.namespace, error.name = subject.namespace, subject.name
     return error

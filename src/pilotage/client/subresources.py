@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from msgspec.structs import replace
 
 from pilotage.client.patch import Patch, applied, patch_of
-from pilotage.client.session import CallTarget, Session
+from pilotage.client.session import Session, Subject
 from pilotage.client.targets import replace_content
 from pilotage.errors import BadRequest
 from pilotage.meta import objects
@@ -38,8 +38,8 @@ class SubresourceClient(Generic[B]):
 
     async def get(self, obj: Object | Kind, name: str | ObjectKey = "", *, namespace: str = "") -> B:
         """The subresource of an object, such as the Scale of a Deployment."""
-        place = await self._place(obj, name, namespace)
-        return self._read(await self._call(place, verb=Verb.GET))
+        subject = await self._subject(obj, name, namespace)
+        return self._read(await self._call(subject, verb=Verb.GET))
 
     async def create(
         self,
@@ -53,8 +53,8 @@ class SubresourceClient(Generic[B]):
     ) -> B:
         """Send a body to a subresource that performs an action: `eviction`, `binding`, `token`. The answer is stored in
         the body."""
-        place = await self._place(obj, name, namespace)
-        return await self._send(place, Verb.CREATE, body, self._session.write_options(dry_run, field_owner))
+        subject = await self._subject(obj, name, namespace)
+        return await self._send(subject, Verb.CREATE, body, self._session.write_options(dry_run, field_owner))
 
     async def update(
         self,
@@ -67,8 +67,8 @@ class SubresourceClient(Generic[B]):
         field_owner: str = "",
     ) -> B:
         """Write the subresource; raises Conflict if the object was written since the body was read."""
-        place = await self._place(obj, name, namespace)
-        return await self._send(place, Verb.UPDATE, body, self._session.write_options(dry_run, field_owner))
+        subject = await self._subject(obj, name, namespace)
+        return await self._send(subject, Verb.UPDATE, body, self._session.write_options(dry_run, field_owner))
 
     async def patch(
         self,
@@ -81,11 +81,11 @@ class SubresourceClient(Generic[B]):
         field_owner: str = "",
     ) -> B:
         """Change a part of the subresource: `patch(deployment, {"spec": {"replicas": 3}})`. Returns it."""
-        place = await self._place(obj, name, namespace)
+        subject = await self._subject(obj, name, namespace)
         wanted = patch_of(patch)
         write = self._session.write_options(dry_run, field_owner)
         answer = await self._call(
-            place, verb=Verb.PATCH, write=write, body=wanted.data(None), content_type=wanted.type.value
+            subject, verb=Verb.PATCH, write=write, body=wanted.data(None), content_type=wanted.type.value
         )
         return self._read(answer)
 
@@ -101,24 +101,24 @@ class SubresourceClient(Generic[B]):
         dry_run: bool = False,
     ) -> B:
         """Server-side apply of the subresource. The answer is stored in the body."""
-        place = await self._place(obj, name, namespace)
-        write = self._session.apply_options(place, field_owner, dry_run=dry_run, force=force)
+        subject = await self._subject(obj, name, namespace)
+        write = self._session.apply_options(subject, field_owner, dry_run=dry_run, force=force)
         data, content_type = applied(body), PatchType.APPLY.value
         return self._replace(
-            body, await self._call(place, verb=Verb.PATCH, write=write, body=data, content_type=content_type)
+            body, await self._call(subject, verb=Verb.PATCH, write=write, body=data, content_type=content_type)
         )
 
-    async def _place(self, obj: Object | Kind, name: str | ObjectKey, namespace: str) -> CallTarget:
+    async def _subject(self, obj: Object | Kind, name: str | ObjectKey, namespace: str) -> Subject:
         if isinstance(obj, Resource | Unstructured | PartialObjectMetadata):
-            return await self._session.place_of(obj)
-        return await self._session.place(obj, *key_of(name, namespace))
+            return await self._session.subject_of(obj)
+        return await self._session.subject(obj, *key_of(name, namespace))
 
-    async def _send(self, place: CallTarget, verb: Verb, body: B, write: WriteOptions) -> B:
-        return self._replace(body, await self._call(place, verb=verb, write=write, body=objects.updated(body)))
+    async def _send(self, subject: Subject, verb: Verb, body: B, write: WriteOptions) -> B:
+        return self._replace(body, await self._call(subject, verb=verb, write=write, body=objects.updated(body)))
 
-    async def _call(self, place: CallTarget, **parts: Any) -> bytes:
-        request = self._session.request(place, name=place.name, subresource=self.name, **parts)
-        return (await self._session.call(place, replace(request, form=Form.OBJECT))).body
+    async def _call(self, subject: Subject, **parts: Any) -> bytes:
+        request = self._session.request(subject, name=subject.name, subresource=self.name, **parts)
+        return (await self._session.call(subject, replace(request, form=Form.OBJECT))).body
 
     def _read(self, answer: bytes) -> B:
         if self._body is None:

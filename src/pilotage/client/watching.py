@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from functools import cached_property
-from typing import Generic, Literal, TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 from pilotage.client.targets import KindTarget
 from pilotage.errors import ApiError, DecodeError
@@ -12,11 +12,9 @@ from pilotage.meta import objects
 from pilotage.meta.objects import Header
 from pilotage.rest import Bytes, WatchEvent
 from pilotage.rest.answers import watch_error
+from pilotage.rest.response import WatchedEventType
 
 T = TypeVar("T")
-
-
-WatchedEventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
 
 
 class WatchedEvent(Generic[T]):

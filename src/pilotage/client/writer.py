@@ -7,14 +7,13 @@ from typing import Any, Never, TypeVar, Unpack, overload
 
 from pilotage.client.fieldnames import check_document, check_patch
 from pilotage.client.patch import Patch, applied, patch_of
-from pilotage.client.session import ANSWERED_WHOLE, CallTarget, Session, WriteArguments, add_target
+from pilotage.client.session import ANSWERED_WHOLE, Session, Subject, WriteArguments, add_subject
 from pilotage.client.targets import replace_content
 from pilotage.errors import BadRequest, NotFound
 from pilotage.errors.keywords import check_keywords, refuse_positional
 from pilotage.meta import objects
 from pilotage.meta.bounds.amounts import Seconds, optional_whole_seconds
 from pilotage.meta.forms import Kind, KindOf, O, Object, ObjectKey, key_of
-from pilotage.meta.mapping.scheme import Scheme
 from pilotage.meta.models import Resource
 from pilotage.meta.selectors.selection import Fields, Labels, field_text, selector_text
 from pilotage.meta.unstructured import PartialObjectMetadata, Unstructured
@@ -38,7 +37,6 @@ class Writer:
     `subresource` (`status`, `scale`) that part of the object is written, and nothing else of it.
     """
 
-    scheme: Scheme
     _session: Session
 
     async def create(self, obj: W, **options: Unpack[WriteArguments]) -> W:
@@ -46,13 +44,13 @@ class Writer:
         make the name."""
         check_keywords(self.create, options, _OPTIONS)
         _whole(obj)
-        place = await self._session.place_for(obj)
-        check_document("create", obj, place, self.scheme)
+        subject = await self._session.subject_for(obj)
+        check_document("create", obj, subject, self._session.scheme)
         write = self._session.write_options(**options) if options else self._session.default_write
         body = objects.updated(obj)
-        request = self._session.request(place, verb=Verb.CREATE, write=write, body=body, encoded=body)
-        answer = (await self._session.call(place, request)).body
-        self._check_status(place, obj, body, answer)
+        request = self._session.request(subject, verb=Verb.CREATE, write=write, body=body, encoded=body)
+        answer = (await self._session.call(subject, request)).body
+        self._check_status(subject, obj, body, answer)
         replace_content(obj, answer)
         return obj
 
@@ -63,22 +61,22 @@ class Writer:
         """
         check_keywords(self.update, options, _OPTIONS)
         _whole(obj)
-        place = await self._session.place_of(obj)
-        check_document("update", obj, place, self.scheme)
-        body = objects.updated(obj, await self._origin(obj, place))
+        subject = await self._session.subject_of(obj)
+        check_document("update", obj, subject, self._session.scheme)
+        body = objects.updated(obj, await self._origin(obj, subject))
         request = self._session.request(
-            place,
+            subject,
             verb=Verb.UPDATE,
-            name=place.name,
+            name=subject.name,
             subresource=subresource,
             write=self._session.write_options(**options),
             body=body,
             encoded=body,
         )
-        answer = (await self._session.call(place, request)).body
+        answer = (await self._session.call(subject, request)).body
         if not subresource and objects.origin_of(obj) is not None:
-            self._check_status(place, obj, body, answer)
-        replace_content(obj, await self._whole(place, subresource, answer))
+            self._check_status(subject, obj, body, answer)
+        replace_content(obj, await self._whole(subject, subresource, answer))
         return obj
 
     async def update_status(self, obj: W, **options: Unpack[WriteArguments]) -> W:
@@ -123,17 +121,17 @@ class Writer:
         wanted = patch_of(patch)
         whole = subresource in ANSWERED_WHOLE  # else the patch is for another kind, such as Scale
         if isinstance(obj, _OBJECTS):
-            place = await self._session.place_of(obj)
+            subject = await self._session.subject_of(obj)
             if whole:
-                check_patch(wanted, obj, place, self.scheme)
-            body = await self._patch(place, wanted.type, wanted.data(obj), subresource, write)
-            replace_content(obj, await self._whole(place, subresource, body))
+                check_patch(wanted, obj, subject, self._session.scheme)
+            body = await self._patch(subject, wanted.type, wanted.data(obj), subresource, write)
+            replace_content(obj, await self._whole(subject, subresource, body))
             return obj
-        place = await self._session.place(obj, *key_of(name, namespace))
+        subject = await self._session.subject(obj, *key_of(name, namespace))
         if whole:
-            check_patch(wanted, obj, place, self.scheme)
-        body = await self._patch(place, wanted.type, wanted.data(None), subresource, write)
-        read: Object = place.target.read(await self._whole(place, subresource, body))
+            check_patch(wanted, obj, subject, self._session.scheme)
+        body = await self._patch(subject, wanted.type, wanted.data(None), subresource, write)
+        read: Object = subject.kind.read(await self._whole(subject, subresource, body))
         return read
 
     @overload
@@ -170,10 +168,10 @@ class Writer:
         """Server-side apply: set the fields of the object, and own them. Raises Conflict where another owner
         has set them to something else, unless `force` takes them over."""
         _whole(obj)
-        place = await self._session.place_of(obj)
-        check_document("apply", obj, place, self.scheme)
-        write = self._session.apply_options(place, field_owner, dry_run=dry_run, force=force)
-        replace_content(obj, await self._patch(place, PatchType.APPLY, applied(obj), subresource, write))
+        subject = await self._session.subject_of(obj)
+        check_document("apply", obj, subject, self._session.scheme)
+        write = self._session.apply_options(subject, field_owner, dry_run=dry_run, force=force)
+        replace_content(obj, await self._patch(subject, PatchType.APPLY, applied(obj), subresource, write))
         return obj
 
     async def delete(
@@ -197,9 +195,9 @@ class Writer:
         """
         refuse_positional("delete", (obj, name), misplaced)
         if isinstance(obj, _OBJECTS):
-            place = await self._session.place_of(obj)
+            subject = await self._session.subject_of(obj)
         else:
-            place = await self._session.place(obj, *key_of(name, namespace))
+            subject = await self._session.subject(obj, *key_of(name, namespace))
         options = DeleteOptions(
             dry_run=dry_run or self._session.defaults.dry_run,
             grace_period_seconds=optional_whole_seconds(grace_period_seconds, "grace_period_seconds"),
@@ -207,8 +205,8 @@ class Writer:
             uid=uid or None,
             resource_version=resource_version or None,
         )
-        request = self._session.request(place, verb=Verb.DELETE, name=place.name, delete=options)
-        await self._session.call(place, request)
+        request = self._session.request(subject, verb=Verb.DELETE, name=subject.name, delete=options)
+        await self._session.call(subject, request)
 
     async def delete_all_of(
         self,
@@ -225,12 +223,12 @@ class Writer:
 
         `labels` and `fields` are selectors; `propagation_policy` and `grace_period_seconds` are those of `delete`.
         """
-        place = await self._session.collection(kind, namespace)
-        if place.target.namespaced and not place.namespace:
-            message = f"cannot delete all {place.target.gvk.kind} objects without a namespace: pass namespace=…"
-            raise add_target(BadRequest(message), place)
+        subject = await self._session.collection(kind, namespace)
+        if subject.kind.namespaced and not subject.namespace:
+            message = f"cannot delete all {subject.kind.gvk.kind} objects without a namespace: pass namespace=…"
+            raise add_subject(BadRequest(message), subject)
         request = self._session.request(
-            place,
+            subject,
             verb=Verb.DELETE_COLLECTION,
             options=ListOptions(label_selector=selector_text(labels), field_selector=field_text(fields)),
             delete=DeleteOptions(
@@ -239,37 +237,37 @@ class Writer:
                 propagation_policy=propagation_policy,
             ),
         )
-        await self._session.list(place, request)
+        await self._session.list(subject, request)
 
     async def _patch(
-        self, place: CallTarget, patch_type: PatchType, data: bytes, subresource: str, write: WriteOptions
+        self, subject: Subject, patch_type: PatchType, data: bytes, subresource: str, write: WriteOptions
     ) -> bytes:
         request = self._session.request(
-            place,
+            subject,
             verb=Verb.PATCH,
-            name=place.name,
+            name=subject.name,
             subresource=subresource,
             write=write,
             body=data,
             content_type=patch_type.value,
         )
-        return (await self._session.call(place, request)).body
+        return (await self._session.call(subject, request)).body
 
-    def _check_status(self, place: CallTarget, obj: object, sent: bytes, answer: bytes) -> None:
+    def _check_status(self, subject: Subject, obj: object, sent: bytes, answer: bytes) -> None:
         """Warn of a status that was sent and not stored."""
         if b'"status"' in sent:
             from pilotage.client.droppedstatus import warn_of_dropped_status  # few writes have one
 
-            warn_of_dropped_status(self._session, place, obj, sent, answer)
+            warn_of_dropped_status(self._session, subject, obj, sent, answer)
 
-    async def _whole(self, place: CallTarget, subresource: str, answer: bytes) -> bytes:
+    async def _whole(self, subject: Subject, subresource: str, answer: bytes) -> bytes:
         """The object after a write: the answer, or the stored object, if the subresource answers with another kind."""
         if subresource in ANSWERED_WHOLE:
             return answer
-        request = self._session.request(place, verb=Verb.GET, name=place.name)
-        return (await self._session.call(place, request)).body
+        request = self._session.request(subject, verb=Verb.GET, name=subject.name)
+        return (await self._session.call(subject, request)).body
 
-    async def _origin(self, obj: Resource | Unstructured, place: CallTarget) -> bytes | None:
+    async def _origin(self, obj: Resource | Unstructured, subject: Subject) -> bytes | None:
         """The stored bytes of an object that was made from parts, if the server still has its version."""
         metadata = obj.metadata
         if not isinstance(obj, Resource) or objects.origin_of(obj) is not None:
@@ -277,8 +275,8 @@ class Writer:
         if not metadata.uid or not metadata.resource_version:
             return None
         try:
-            request = self._session.request(place, verb=Verb.GET, name=place.name)
-            data = (await self._session.call(place, request)).body
+            request = self._session.request(subject, verb=Verb.GET, name=subject.name)
+            data = (await self._session.call(subject, request)).body
         except NotFound:
             return None
         found = objects.header(data)

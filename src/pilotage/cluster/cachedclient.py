@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from pilotage.cache.cache import AnyInformer, Cache
 from pilotage.cache.informer import Informer
 from pilotage.client.client import Client
-from pilotage.client.session import CallTarget, add_target
+from pilotage.client.session import Subject, add_subject
 from pilotage.cluster.readbarrier import ReadBarrier
 from pilotage.cluster.writes import WriteTracker
 from pilotage.errors import ApiError
 from pilotage.meta.bounds.optionfields import SecondsField, check_fields, seconds_field
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.objectlist import ObjectList
+from pilotage.meta.values import Value
 from pilotage.rest import ListOptions
 
 
@@ -40,13 +41,12 @@ class CachedClient(Client):
 
     A read waits until the cache shows the earlier writes of this program, for at most three seconds; then it raises
     StaleCache. A kind that the cache does not have yet is listed and watched from its first read on. Reads with a
-    version or a page go to the server, and so does everything through `live`.
+    version or a page go to the server, and so does everything through `api_reader`.
     """
 
     def __init__(
         self, client: Client, cache: Cache, writes: WriteTracker, options: CachedClientOptions | None = None
     ) -> None:
-        self.scheme = client.scheme
         self.cache = cache
         self._session = client._session
         self._client = client
@@ -56,41 +56,37 @@ class CachedClient(Client):
         self._barriers: dict[AnyInformer, _Barriers] = {}
 
     @property
-    def live(self) -> Client:
+    def api_reader(self) -> Client:
         """A client with the same defaults that reads from the server."""
         return self._client._with(self._session)
-
-    def reads_live(self, kind: Kind) -> bool:
-        """Whether a kind is always read from the server."""
-        return bool(self._live_kinds) and gvk_of(kind) in self._live_kinds
 
     async def _get(self, kind: Kind, name: str, namespace: str, resource_version: str) -> Any:
         if resource_version or (self._live_kinds and gvk_of(kind) in self._live_kinds):
             return await super()._get(kind, name, namespace, resource_version)
-        place = await self._session.place(kind, namespace, name)
+        subject = await self._session.subject(kind, namespace, name)
         if not self._is_current(kind):
-            await self._wait_for_writes(kind, place)
+            await self._wait_for_writes(kind, subject)
         try:
-            return await self.cache.get(kind, name, namespace=place.namespace)
+            return await self.cache.get(kind, name, namespace=subject.namespace)
         except ApiError as error:
-            raise add_target(error, place) from error.__cause__
+            raise add_subject(error, subject) from error.__cause__
 
     async def _list(self, kind: Kind, namespace: str, options: ListOptions) -> ObjectList[Any]:
         paged = options.limit or options.continue_token or options.resource_version or options.resource_version_match
         if paged or gvk_of(kind) in self._live_kinds:
             return await super()._list(kind, namespace, options)
-        place = await self._session.collection(kind, namespace)
+        subject = await self._session.collection(kind, namespace)
         if not self._is_current(kind):
-            await self._wait_for_writes(kind, place)
+            await self._wait_for_writes(kind, subject)
         try:
             return await self.cache.list(
                 kind,
-                namespace=place.namespace,
+                namespace=subject.namespace,
                 labels=options.label_selector or None,
                 fields=options.field_selector or None,
             )
         except ApiError as error:
-            raise add_target(error, place) from error.__cause__
+            raise add_subject(error, subject) from error.__cause__
 
     def _is_current(self, kind: Kind) -> bool:
         """The fast path of a read: whether it is certain that there is nothing to wait for."""
@@ -100,18 +96,18 @@ class CachedClient(Client):
         barriers = self._known_barriers(informer) if informer is not None else None
         return barriers is not None and all(barrier.is_current for barrier in barriers)
 
-    async def _wait_for_writes(self, kind: Kind, place: CallTarget) -> None:
+    async def _wait_for_writes(self, kind: Kind, subject: Subject) -> None:
         """Wait until the cache shows what this program has written to this kind."""
         informer = self.cache.informer(kind)
         if informer is None or not informer.has_synced:
             # Creates and starts the informer and waits for its sync, or raises.
-            await self.cache.list(kind, namespace=place.namespace, limit=1)
+            await self.cache.list(kind, namespace=subject.namespace, limit=1)
             informer = self.cache.informer(kind)
             if informer is None:
                 return  # it was removed in the meantime
         barriers = self._known_barriers(informer)
-        for barrier in self._new_barriers(informer, place) if barriers is None else barriers:
-            if not place.namespace or barrier.informer.options.namespace in ("", place.namespace):
+        for barrier in self._new_barriers(informer, subject) if barriers is None else barriers:
+            if not subject.namespace or barrier.informer.options.namespace in ("", subject.namespace):
                 await barrier.wait(self._options.stale_after)
 
     def _known_barriers(self, informer: AnyInformer) -> Sequence[ReadBarrier] | None:
@@ -119,11 +115,11 @@ class CachedClient(Client):
         found = self._barriers.get(informer)
         return found.barriers if found is not None and informer.informers == found.informers else None
 
-    def _new_barriers(self, informer: AnyInformer, place: CallTarget) -> Sequence[ReadBarrier]:
+    def _new_barriers(self, informer: AnyInformer, subject: Subject) -> Sequence[ReadBarrier]:
         for removed in self._barriers.keys() - set(self.cache.informers()):
             for barrier in self._barriers.pop(removed).barriers:
                 barrier.close()
-        resource = place.target.resource.group_resource
+        resource = subject.kind.resource.group_resource
         parts = informer.informers
         before = self._barriers.get(informer)
         known = {barrier.informer: barrier for barrier in before.barriers} if before is not None else {}
@@ -134,7 +130,7 @@ class CachedClient(Client):
         return barriers
 
 
-class _Barriers(NamedTuple):
+class _Barriers(Value, frozen=True):
     """The read barriers of an informer, or of the informers that a group had."""
 
     informers: tuple[Informer[Any], ...]

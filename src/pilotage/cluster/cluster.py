@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,8 @@ from pilotage.cluster.apiserver import (
     no_server_to_watch,
 )
 from pilotage.cluster.events import EventAPI, EventBroadcaster, EventRecorder
-from pilotage.cluster.fencing import FencedTransport, Fences
-from pilotage.cluster.recording import recorded, recorder
+from pilotage.cluster.fencing import FencedTransport
+from pilotage.cluster.recording import attach_recorder
 from pilotage.cluster.refusals import Refusals
 from pilotage.cluster.routing import Aggregation, RoutedTransport
 from pilotage.cluster.writes import TrackedTransport, WriteTracker
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from pilotage.cache.options import InformerOptions
     from pilotage.cache.plan import CacheOptions
     from pilotage.cluster.cachedclient import CachedClient, CachedClientOptions
+    from pilotage.meta.forms import Kind
+    from pilotage.rest.fence import Fences
     from pilotage.rest.transport import Transport
     from pilotage.server.registry import Registry
     from pilotage.storage.interface import Storage
@@ -57,7 +59,7 @@ class Cluster:
         self._client: Client | None = None
         self._thread: int | None = None
         self._transport: TrackedTransport | None = None
-        self._plain: Client | None = None  # of informers, which report themselves what they are refused
+        self._untracked: Client | None = None  # of informers, which report themselves what they are refused
         self._aggregations: dict[str, Aggregation] = {}
         self._wrappers: list[Callable[[Transport], Transport]] = []
         self._clock = clock
@@ -74,6 +76,10 @@ class Cluster:
         self.conversions: dict[str, Document] = {}
         """The `spec.conversion` of CRDs by their names: the webhooks of this program, which `install` registers. Empty
         where this program does not serve the webhook that it has."""
+        self.on_cached_read: Callable[[Kind], Awaitable[None]] | None = None
+        """Called with the kind before each read from a cache of this cluster, which may send no request. Set it before
+        the cluster is opened."""
+        attach_recorder(self)
 
     @classmethod
     def embedded(
@@ -249,8 +255,9 @@ class Cluster:
 
     def wrap_transport(self, wrapper: Callable[[Transport], Transport]) -> None:
         """Pass all requests to the API server through the transport that `wrapper` returns, as client-go's
-        `WrapTransport` does: those of clients, caches, leases and recorded events. Call it before the cluster is
-        opened."""
+        `WrapTransport` does: those of clients, caches, leases and recorded events. `wrapper` is called once for each
+        connection: leases on a remote server have one of their own, on the event loop of the supervisor. Call it before
+        the cluster is opened."""
         if self.is_open:
             raise InvalidDefinition("the cluster is open already: wrap its transport before it is opened")
         self._wrappers.append(wrapper)
@@ -270,10 +277,7 @@ class Cluster:
             return await aggregation.lister_watcher_for(options)
         if isinstance(self._server, NoAPIServer):
             raise no_server_to_watch(str(options.gvk))
-        if (recording := recorder()) is not None:
-            resource = (await self.client.rest_mapping(options.gvk)).resource
-            recording.note_informer(resource.group, resource.resource, options.namespace)
-        return await (self._plain or self.client).lister_watcher(
+        return await (self._untracked or self.client).lister_watcher(
             options.kind, namespace=options.namespace, silence_seconds=self._server.silence_seconds
         )
 
@@ -281,7 +285,9 @@ class Cluster:
         """A cache of this cluster's objects. It is filled while its `run` runs."""
         from pilotage.cache.cache import Cache
 
-        return Cache(self.lister_watcher_for, options, self.scheme, namespaced=self._namespaced)
+        return Cache(
+            self.lister_watcher_for, options, self.scheme, namespaced=self._namespaced, on_read=self.on_cached_read
+        )
 
     def cached_client(
         self, cache: Cache, options: CachedClientOptions | None = None, *, fences: Fences | None = None
@@ -292,14 +298,7 @@ class Cluster:
         """
         from pilotage.cluster.cachedclient import CachedClient
 
-        client = self.client
-        if fences is not None and self._transport is not None:
-            transport = FencedTransport(self._transport, self, fences)
-            client = self._client_of(transport)
-        if recorder() is not None:
-            from pilotage.cluster.recordedclient import RecordedCachedClient
-
-            return RecordedCachedClient(client, cache, self.writes, options)
+        client = self.client if fences is None else self.client.with_fences(fences)
         return CachedClient(client, cache, self.writes, options)
 
     def _client_of(self, transport: Transport) -> Client:
@@ -316,7 +315,7 @@ class Cluster:
         that loop. None if the API server is in this process, or if there is none."""
         if not isinstance(self._server, RemoteAPIServer):
             return None
-        transport = recorded(self._server.separate_transport())
+        transport = self._wrapped(self._server.separate_transport())
         return Client(transport, scheme=self.scheme, user_agent=self.user_agent), transport
 
     def event_recorder_for(self, name: str, *, api_version: EventAPI = "v1") -> EventRecorder:
@@ -332,10 +331,7 @@ class Cluster:
             raise InvalidDefinition("the cluster is open already")
         self._thread = threading.get_ident()
         async with AsyncExitStack() as exits:
-            opened = await self._server.open(exits)
-            for wrapper in self._wrappers:
-                opened = wrapper(opened)
-            routed = RoutedTransport(recorded(opened), self._aggregations)
+            routed = RoutedTransport(self._wrapped(await self._server.open(exits)), self._aggregations)
             transport = self._transport = TrackedTransport(FencedTransport(routed, self), self.writes, self.refusals)
             if isinstance(self._server, EmbeddedAPIServer):
                 self._server.registry.observe(self.writes.note)
@@ -343,13 +339,18 @@ class Cluster:
             await exits.enter_async_context(mapper)
             await exits.enter_async_context(self._events.attach(transport))
             self._client = self._client_of(transport)
-            self._plain = self._client_of(routed)
+            self._untracked = self._client_of(routed)
             self._exits = exits.pop_all()
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        self._client = self._plain = None
+        self._client = self._untracked = None
         await self._exits.aclose()
+
+    def _wrapped(self, transport: Transport) -> Transport:
+        for wrapper in self._wrappers:
+            transport = wrapper(transport)
+        return transport
 
     def _mappings_but(self, group: str) -> list[RESTMapping]:
         return [one for one in self.rest_mapper.mappings if one.resource.group != group]

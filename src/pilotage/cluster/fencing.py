@@ -1,26 +1,25 @@
 """Fenced writes: for programs that may write only while they lead.
 
 Code that runs only in a leader runs inside `fenced(…)`: every write that it starts, through any client of any cluster,
-and every write of the tasks and threads that it starts, carries the fence.
+and every write of the tasks and threads that it starts, carries the fence. A client of `Client.with_fences` adds fences
+to its writes wherever it is called. The transport of the cluster is the one place that checks them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 from msgspec.structs import replace
 
-from pilotage.rest import APIRequest, Fence, Transport, TransportWrapper, Verb
+from pilotage.rest import APIRequest, Fence, Transport, TransportWrapper
 from pilotage.rest.fence import check_all
-
-Fences = Callable[[], tuple[Fence, ...]]
+from pilotage.rest.request import READS
 
 # A context variable, because a client does not know its caller: a leader's reconciler and code that runs in every
 # replica may use one client, and only the writes of the first depend on the lease.
 _CURRENT: ContextVar[tuple[Fence, ...]] = ContextVar("fences", default=())
-_READS = (Verb.GET, Verb.LIST, Verb.WATCH)
 
 
 def current_fences() -> tuple[Fence, ...]:
@@ -39,17 +38,16 @@ def fenced(fence: Fence) -> Iterator[None]:
 
 
 class FencedTransport(TransportWrapper):
-    """Adds fences to each write. If one of them refuses it, the caller gets the error and nothing is sent."""
+    """Checks the fences of each write: those of its client, and those of the running code. If one of them refuses it,
+    the caller gets the error and nothing is sent."""
 
-    def __init__(self, inner: Transport, server: object, fences: Fences = current_fences) -> None:
+    def __init__(self, inner: Transport, server: object) -> None:
         """`server` identifies the API server: a lease that it does not have is checked here, but not sent to it."""
         super().__init__(inner)
         self._server = server
-        self._fences = fences
 
     def prepare(self, request: APIRequest) -> APIRequest:
-        if request.verb in _READS or not (fences := self._fences()):
+        if request.verb in READS or not (fences := (*request.fences, *_CURRENT.get())):
             return request
         check_all(fences)
-        more = tuple(fence for fence in fences if fence not in request.fences)
-        return replace(request, fences=(*request.fences, *(fence.toward(self._server) for fence in more)))
+        return replace(request, fences=tuple(dict.fromkeys(fence.toward(self._server) for fence in fences)))

@@ -12,6 +12,7 @@ from pilotage.errors import StaleCache
 from pilotage.meta import objects
 from pilotage.meta.kinds import GroupResource
 from pilotage.meta.text.counts import counted
+from pilotage.meta.values import Value
 
 _PRUNED_AT = 1000
 """The number of outdated objects above which those that the informer has updated are dropped."""
@@ -27,7 +28,7 @@ class _Outdated(NamedTuple):
     """The loop's time of the write."""
 
 
-class UnseenWrite(NamedTuple):
+class UnseenWrite(Value, frozen=True):
     """A write that an informer does not show yet. `name` is empty for a write before the informer existed."""
 
     namespace: str
@@ -178,7 +179,7 @@ class ReadBarrier:
         )
         return StaleCache(
             f"the cache of {self._resource} is at version {version or '0'} and has not seen this program's own writes "
-            f"({missing}) within {seconds:g} s; retry later, or read from the server with client.live",
+            f"({missing}) within {seconds:g} s; retry later, or read from the server with client.api_reader",
             resource=str(self._resource),
             version=version,
             wanted=str(wanted),

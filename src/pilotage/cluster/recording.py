@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from pilotage.meta.forms import Kind, gvk_of
+from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest import APIRequest, Transport, TransportWrapper
 from pilotage.rest.permission import Permission, permissions_of
 from pilotage.telemetry import stack
+
+if TYPE_CHECKING:
+    from pilotage.cluster.cluster import Cluster
 
 ENVIRONMENT = "PILOTAGE_RECORD_REQUESTS"
 _PACKAGE = Path(__file__).parents[1]
@@ -43,18 +49,17 @@ class Recorder:
         self._seen: set[RecordedPermission] = set()
 
     def note(self, request: APIRequest) -> None:
-        """Record a request. Requests of informers are skipped: `note_informer` records the line that created the
-        informer."""
+        """Record a request. Requests of informers are skipped: `note_read` records the line that needs the informer."""
         found = _place()
         if found is not None:
             for permission in permissions_of(request):
                 self._add(permission, request.namespace, found)
 
-    def note_informer(self, group: str, resource: str, namespace: str) -> None:
-        """Record an informer, which lists and watches."""
+    def note_read(self, resource: GroupVersionResource) -> None:
+        """Record a read from a cache, whose informer lists and watches."""
         place = _place() or ""
         for verb in ("list", "watch"):
-            self._add(Permission(group, resource, verb), namespace, place)
+            self._add(Permission(resource.group, resource.resource, verb), "", place)
 
     def _add(self, needed: Permission, namespace: str, place: str) -> None:
         seen = RecordedPermission(needed.verb, needed.group, needed.resource, namespace, place)
@@ -64,10 +69,18 @@ class Recorder:
                 file.write(msgspec.json.encode(seen) + b"\n")
 
 
-def recorder() -> Recorder | None:
-    """The recorder of this process; None if nothing is recorded."""
+def attach_recorder(cluster: Cluster) -> None:
+    """Record the requests and the cached reads of a cluster, if this process records."""
     folder = os.environ.get(ENVIRONMENT)
-    return _recorder(folder, os.getpid()) if folder else None
+    if not folder:
+        return
+    recorder = _recorder(folder, os.getpid())
+
+    async def note_read(kind: Kind) -> None:
+        recorder.note_read((await cluster.client.rest_mapping(gvk_of(kind))).resource)
+
+    cluster.wrap_transport(partial(RecordingTransport, recorder=recorder))
+    cluster.on_cached_read = note_read
 
 
 @cache
@@ -85,12 +98,6 @@ class RecordingTransport(TransportWrapper):
     def prepare(self, request: APIRequest) -> APIRequest:
         self._recorder.note(request)
         return request
-
-
-def recorded(transport: Transport) -> Transport:
-    """The transport, with a recorder if this process records."""
-    found = recorder()
-    return transport if found is None else RecordingTransport(transport, found)
 
 
 def _place() -> str | None:

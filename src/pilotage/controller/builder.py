@@ -25,7 +25,6 @@ from pilotage.meta import forms
 from pilotage.meta.forms import KindOf, O
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource
-from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata
 from pilotage.telemetry import stack
 
 if TYPE_CHECKING:
@@ -52,8 +51,8 @@ class ControllerBuilder(Generic[Q_co]):
     """Builds a controller step by step. `predicates` of a watch apply to it alone, `with_event_filter` applies to all.
 
     Handlers, predicates and reconcilers are checked against the kind by type checkers: a handler of Pods is refused
-    for a watch of ConfigMaps. The reconciler of `complete` takes requests of the kind in `for_`. With
-    `only_metadata` the cache keeps only the metadata of a kind.
+    for a watch of ConfigMaps. The reconciler of `complete` takes requests of the kind in `for_`. Of
+    `metadata_only(kind)` the cache keeps only the metadata.
     """
 
     def __init__(self, manager: Manager) -> None:
@@ -69,9 +68,7 @@ class ControllerBuilder(Generic[Q_co]):
         self._options = ControllerOptions()
         self._name = ""
 
-    def for_(
-        self, kind: KindOf[O], *, predicates: Sequence[Predicate[O]] = (), only_metadata: bool = False
-    ) -> ControllerBuilder[Request[O]]:
+    def for_(self, kind: KindOf[O], *, predicates: Sequence[Predicate[O]] = ()) -> ControllerBuilder[Request[O]]:
         """The kind that is reconciled: each of its objects is a request. Called once; without it, `named` is needed."""
         if self._for is not None:
             raise InvalidDefinition(
@@ -80,7 +77,7 @@ class ControllerBuilder(Generic[Q_co]):
             )
         self._for_kind = kind
         self._for = forms.gvk_of(self._for_kind)
-        self._watch("for", kind, lambda: enqueue_request_for_object, predicates, only_metadata)
+        self._watch("for", kind, lambda: enqueue_request_for_object, predicates)
         return cast("ControllerBuilder[Request[O]]", self)
 
     def owns(
@@ -88,7 +85,6 @@ class ControllerBuilder(Generic[Q_co]):
         kind: KindOf[O],
         *,
         predicates: Sequence[Predicate[O]] = (),
-        only_metadata: bool = False,
         match_every_owner: bool = False,
     ) -> Self:
         """A kind whose objects the reconciled ones control (with `match_every_owner`: own). Their events reconcile the
@@ -101,7 +97,7 @@ class ControllerBuilder(Generic[Q_co]):
                 self._for_kind, only_controller=not match_every_owner, rest_mapper=self._manager.rest_mapper
             )
 
-        return self._watch("owns", kind, handler, predicates, only_metadata)
+        return self._watch("owns", kind, handler, predicates)
 
     def watches(
         self,
@@ -109,14 +105,11 @@ class ControllerBuilder(Generic[Q_co]):
         handler: Handler[O],
         *,
         predicates: Sequence[Predicate[O]] = (),
-        only_metadata: bool = False,
         cluster: MemberCluster | None = None,
     ) -> Self:
         """Another kind; the handler maps its events to requests. `cluster` is one of `manager.add_cluster`.
 
-        With `only_metadata` events have only the metadata. A handler that reads the object is passed to
-        `watches_metadata`, and takes a `PartialObjectMetadata`. A source without a handler may be given instead of the
-        kind: `watches(Kind(manager.cache, Secret), handler)`.
+        A source without a handler may be given instead of the kind: `watches(Kind(manager.cache, Secret), handler)`.
         """
         cluster = self._cluster_of(kind) if isinstance(kind, Kind) else cluster
         watched: KindOf[Any] = kind.kind if isinstance(kind, Kind) else kind
@@ -125,7 +118,7 @@ class ControllerBuilder(Generic[Q_co]):
                 f"watches({kind_name(watched)}, …) needs a handler: a function from an Event to requests, such as "
                 "enqueue_requests_from(…)"
             )
-        return self._watch("watches", watched, lambda: handler, predicates, only_metadata, cluster)
+        return self._watch("watches", watched, lambda: handler, predicates, cluster)
 
     def _cluster_of(self, source: Kind) -> MemberCluster | None:
         """The cluster whose cache a source reads; None: that of the manager."""
@@ -142,16 +135,6 @@ class ControllerBuilder(Generic[Q_co]):
                 "watches_raw_source(…)"
             )
         return found
-
-    def watches_metadata(
-        self,
-        kind: KindOf[Any],
-        handler: Handler[PartialObjectMetadata],
-        *,
-        predicates: Sequence[Predicate[PartialObjectMetadata]] = (),
-    ) -> Self:
-        """Another kind, of which only the metadata is kept."""
-        return self.watches(MetadataOnly(forms.gvk_of(kind)), handler, predicates=predicates)
 
     def watches_raw_source(self, source: Source) -> Self:
         """Any other source. It has its own predicates: `with_event_filter` does not apply to it."""
@@ -175,10 +158,6 @@ class ControllerBuilder(Generic[Q_co]):
 
     def complete(self, reconciler: AnyReconciler[Q_co]) -> Controller:
         """Create the controller and add it to the manager, which starts it."""
-        return self.build(reconciler)
-
-    def build(self, reconciler: AnyReconciler[Q_co]) -> Controller:
-        """The same as `complete`; controller-runtime has both."""
         self._manager.declared.complete_controller(self)
         name = self._checked_name()
         if reconciler is None:
@@ -259,7 +238,6 @@ class ControllerBuilder(Generic[Q_co]):
         kind: KindOf[Any],
         handler: Callable[[], Handler],
         predicates: Sequence[Predicate],
-        only_metadata: bool,
         cluster: MemberCluster | None = None,
     ) -> Self:
         if callable(predicates):
@@ -268,8 +246,7 @@ class ControllerBuilder(Generic[Q_co]):
         check_predicates(chosen)
         if isinstance(kind, Resource):
             raise forms.no_kind(kind)
-        form = MetadataOnly(forms.gvk_of(kind)) if only_metadata else kind
-        self._watches.append(_Watch(relation, form, handler, chosen, stack.caller(), cluster))
+        self._watches.append(_Watch(relation, kind, handler, chosen, stack.caller(), cluster))
         return self
 
     def _source(self, watch: _Watch, debouncer: Debouncer | None) -> Source:

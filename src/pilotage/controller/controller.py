@@ -23,8 +23,8 @@ from pilotage.controller.worker import Job, Worker, log
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.failures import OnReconcileFailure
 from pilotage.manager.options import ControllerDefaults
+from pilotage.manager.runnables import Repeated
 from pilotage.manager.runs.beginning import Beginning
-from pilotage.manager.runs.idleness import Repeated
 from pilotage.manager.shutdown import UNWIND_SECONDS
 from pilotage.manager.work import RECONCILE, ActiveWork, WorkTracker
 from pilotage.meta.bounds.amounts import Seconds, optional_seconds

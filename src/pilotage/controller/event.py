@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, cast
 
+from pilotage.cache.event import ChangeType
 from pilotage.errors import DecodeError
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.objects import Header
 from pilotage.meta.typevars import T, T_co
 from pilotage.meta.unstructured import Unstructured
 
-EventType = Literal["create", "update", "delete", "generic"]
+EventType = ChangeType | Literal["generic"]
 
 
 class EventData(Protocol[T_co]):

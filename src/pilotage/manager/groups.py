@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.errors import ManagerStopped, RunnableCancelled
-from pilotage.manager.runnables import START_ORDER, AnyRunnable, Group, GroupMember, group_members, name_of
+from pilotage.manager.runnables import START_ORDER, AnyRunnable, Group, GroupMember, Hooks, group_members, name_of
 
 Report = Callable[[str, BaseException], None]
 """Called with the name of a runnable and its error."""
@@ -25,7 +24,7 @@ class RunnableGroup:
         self._removed: set[asyncio.Task[None]] = set()
         self._started = False
         self._stopping = False
-        self.unready: dict[str, object] = {}
+        self.unready: dict[str, Hooks] = {}
         """The runnables by name that the next group waits for."""
         self.around: Callable[[], AbstractContextManager[None]] = nullcontext
         """The block that each runnable runs in."""
@@ -58,7 +57,7 @@ class RunnableGroup:
             raise several.exceptions[0] from None
 
     async def _wait_ready(self, entry: GroupMember, ready: Callable[[], Awaitable[object]]) -> None:
-        self.unready[entry.name] = entry.runnable
+        self.unready[entry.name] = entry.hooks
         await ready()
         del self.unready[entry.name]
 
@@ -137,11 +136,11 @@ class Groups:
 
     async def remove(self, runnable: AnyRunnable, timeout: float | None) -> bool:
         """Stop a runnable and remove it. Returns whether it ended by itself."""
+        stop = next((entry.hooks.stop for entry in self.entries() if entry.runnable == runnable), None)
         found = [tasks for group in self._groups.values() if (tasks := group.remove(runnable)) is not None]
         if not found:
             raise InvalidDefinition(f"{name_of(runnable)} cannot be removed: it is not a runnable of this manager")
-        stop = getattr(runnable, "stop", None)
-        if inspect.iscoroutinefunction(stop):
+        if stop is not None:
             return bool(await stop(timeout))
         tasks = [task for several in found for task in several]
         for task in tasks:
@@ -159,9 +158,8 @@ class Groups:
         """The runnables that the start waits for, with the kinds that are not synced where they are known."""
         found: list[str] = []
         for group in self._groups.values():
-            for name, runnable in group.unready.items():
-                waits_for = getattr(runnable, "unsynced", None)
-                kinds = ", ".join(waits_for()) if callable(waits_for) else ""
+            for name, hooks in group.unready.items():
+                kinds = ", ".join(hooks.unsynced())
                 found.append(f"{name} (not synced: {kinds})" if kinds else name)
         return found
 

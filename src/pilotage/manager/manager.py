@@ -369,11 +369,11 @@ class Manager:
         `timeout` and `horizon` are those of `run_until_idle`. Raises NotFound if the object does not exist,
         InvalidDefinition if no controller is for its kind, AlreadyStarted if the manager has started with all objects.
         """
-        from pilotage.manager.runs.beginning import reconcilers_of
+        from pilotage.manager.runs.beginning import controllers_of
 
         if self._lifecycle.launched and not self.beginning.only:
             raise AlreadyStarted("run_once must be called before the manager is started; create another manager")
-        controllers = reconcilers_of(kind, [entry.runnable for entry in self._lifecycle.groups.entries()])
+        controllers = controllers_of(kind, self._lifecycle.groups.entries())
         await self.cluster.client.get(kind, name, namespace=namespace)
         self.beginning.begin_with(kind, name, namespace, controllers if self._lifecycle.launched else ())
         await self.run_until_idle(timeout, horizon)
@@ -411,7 +411,7 @@ class Manager:
                 exits.push_async_callback(self.shards.close)
                 self._lifecycle.shards = self.shards
             self._lifecycle.release_lease = self.options.leader_election_release_on_cancel
-            cache = self.cluster.new_cache(self.options.cache_options)
+            cache = self.cluster.new_cache(self.options.cache)
             self._lag = Lag(cache, self.cluster.writes, self.cluster.rest_mapper)
             exits.callback(self._lag.close)
             self._client = self.cluster.cached_client(cache, fences=self._fences)

@@ -41,7 +41,7 @@ class NamespaceSelection:
 
     async def start(self) -> None:
         """Watch the namespaces until cancelled."""
-        self.informer.subscribe(self._note)
+        self.informer.add_event_handler(self._note)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.informer.run(), name="informer of the namespaces")
             await self.informer.wait_for_sync()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from pilotage.errors import InvalidDefinition
@@ -152,15 +152,13 @@ class ManagerOptions:
     later to the next one. Each controller has a ConfigMap with this prefix in `leader_election_namespace`, or in
     `default`. Empty: each run begins with all objects."""
 
-    namespace: str = ""
-    """The one namespace that the cache reads; empty: all."""
-
     namespace_selector: Labels = None
     """The namespaces that the cache reads, by their labels, as they change at run time. The program then needs to list
     and watch namespaces."""
 
     cache: CacheOptions | None = None
-    """Options of the manager's cache; by default it has all objects of every kind that is used."""
+    """Options of the manager's cache; by default it has all objects of every kind that is used. `default_namespaces`
+    has the namespaces that the manager works in."""
 
     controller: ControllerDefaults = field(default_factory=ControllerDefaults)
     """Defaults of the controllers."""
@@ -236,15 +234,6 @@ class ManagerOptions:
             )
 
     @property
-    def cache_options(self) -> CacheOptions | None:
-        """The options of the cache, with the one `namespace` if it is set."""
-        if not self.namespace:
-            return self.cache
-        from pilotage.cache.plan import CacheOptions
-
-        return replace(self.cache or CacheOptions(), default_namespaces=(self.namespace,))
-
-    @property
     def shutdown_progress(self) -> ShutdownProgress:
         return ShutdownProgress(self.shutdown_progress_interval, self.shutdown_warning_after, self.shutdown_callbacks)
 
@@ -254,9 +243,9 @@ class ManagerOptions:
 
     def _check_namespaces(self) -> None:
         listed = self.cache is not None and self.cache.default_namespaces is not None
-        if sum((bool(self.namespace), self.namespace_selector is not None, listed)) > 1:
+        if self.namespace_selector is not None and listed:
             raise InvalidDefinition(
-                "namespaces are set twice: use one of namespace, namespace_selector and the cache's default_namespaces"
+                "namespaces are set twice: use either namespace_selector or the cache's default_namespaces"
             )
 
     def _check_shards(self) -> None:

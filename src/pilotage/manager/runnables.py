@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
 from pilotage.errors import InvalidDefinition
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.values import Value
 
 
 class Group(StrEnum):
@@ -74,9 +76,59 @@ class CacheLike(Protocol):
     async def wait_for_sync(self) -> object: ...
 
 
+class Repeated(Value, frozen=True):
+    """A request that a controller reconciles repeatedly."""
+
+    controller: str
+    namespace: str
+    name: str
+    reconciles: int
+
+
+@runtime_checkable
+class ReconcilingRunnable(Protocol):
+    """A controller, as runs until idle and runs for one object need it."""
+
+    @property
+    def kind(self) -> GroupVersionKind | None:
+        """The kind of its requests; None if they are not objects of one kind."""
+
+    def reconcile_object(self, name: str, namespace: str = "") -> None:
+        """Add a request for an object, as if it had changed."""
+
+    def failing(self, horizon: float) -> Sequence[str]:
+        """The requests that have failed, if nothing is left to do but to retry them; else none."""
+
+    def repeated(self) -> Sequence[Repeated]:
+        """The requests that were reconciled very often since the count began."""
+
+    def count_reconciles(self, stalled: Callable[[], None] | None) -> None:
+        """Count from now on how often each request is reconciled; None: stop counting."""
+
+
 AnyRunnable = Runnable | CacheLike | Callable[[], Awaitable[None]]
 
 Start = Callable[[], Coroutine[Any, Any, None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """The optional members of a runnable. They are looked up here and nowhere else, once, when it is added."""
+
+    idle: Callable[[float], bool] = lambda horizon: True
+    busy: Callable[[float], Sequence[str]] = lambda horizon: ()
+    """Why it is not idle."""
+    stop_accepting: Callable[[], object] = lambda: None
+    stop: Callable[[float | None], Awaitable[bool]] | None = None
+    """Stops it in order; None: it is cancelled."""
+    ready: Callable[[], object] | None = None
+    """Part of the manager's readiness: of a cache, whether its watches are live."""
+    troubles: Callable[[], Mapping[str, str]] | None = None
+    """Why it is not ready."""
+    unsynced: Callable[[], Sequence[str]] = lambda: ()
+    """The kinds that its start waits for."""
+    controller: ReconcilingRunnable | None = None
+    """The runnable, if it is a controller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,21 +141,51 @@ class GroupMember:
     runnable: object
     ready: Callable[[], Awaitable[object]] | None = None
     """Awaited before the next group starts, for runnables that were added before the start."""
+    hooks: Hooks = Hooks()
 
 
 def group_members(runnable: AnyRunnable) -> list[GroupMember]:
     """The entries of a runnable. One that warms up has two: its warm-up and its start."""
     name = name_of(runnable)
     run = _start_of(runnable)
-    if isinstance(group := getattr(runnable, "runnable_group", None), str):
-        return [GroupMember(_group(group, name), name, run, runnable, getattr(runnable, "wait_started", None))]
-    if isinstance(runnable, CacheLike):
-        return [GroupMember(Group.CACHES, name, run, runnable, runnable.wait_for_sync)]
-    found = [GroupMember(_place(runnable), name, run, runnable)]
-    warm_up = getattr(runnable, "warm_up", None)
+    group, ready = _group_of(runnable, name)
+    hooks = _hooks_of(runnable, name, "live" if group is Group.CACHES else "ready")
+    found = [GroupMember(group, name, run, runnable, ready, hooks)]
+    warm_up = getattr(runnable, "warm_up", None) if ready is None else None
     if warm_up is not None:
-        found.append(GroupMember(Group.WARM_UP, f"{name} warm-up", _coroutine_function(warm_up), runnable))
+        warming = replace(hooks, ready=None, stop_accepting=Hooks().stop_accepting)
+        run = _coroutine_function(warm_up)
+        found.append(GroupMember(Group.WARM_UP, f"{name} warm-up", run, runnable, hooks=warming))
     return found
+
+
+def _group_of(runnable: AnyRunnable, name: str) -> tuple[Group, Callable[[], Awaitable[object]] | None]:
+    """The group of a runnable, and what is awaited before the next group starts."""
+    if isinstance(group := getattr(runnable, "runnable_group", None), str):
+        return _group(group, name), getattr(runnable, "wait_started", None)
+    if isinstance(runnable, CacheLike):
+        return Group.CACHES, runnable.wait_for_sync
+    needed = getattr(runnable, "needs_leader_election", True)
+    needs_leader_election = needed() if callable(needed) else needed
+    return Group.LEADER_ELECTION if needs_leader_election else Group.OTHERS, None
+
+
+def _hooks_of(runnable: object, name: str, ready: str) -> Hooks:
+    """`ready` names the member that is part of readiness: a value, or a function that returns it."""
+
+    def is_ready() -> object:
+        found = getattr(runnable, ready)
+        return found() if callable(found) else bool(found)
+
+    found: dict[str, Any] = {"busy": lambda horizon: (f"{name} has work to do",)}
+    for member in ("idle", "busy", "stop_accepting", "troubles", "unsynced"):
+        if callable(function := getattr(runnable, member, None)):
+            found[member] = function
+    if inspect.iscoroutinefunction(stop := getattr(runnable, "stop", None)):
+        found["stop"] = stop
+    if inspect.getattr_static(runnable, ready, None) is not None:  # not read yet: a property may raise
+        found["ready"] = is_ready
+    return Hooks(**found, controller=runnable if isinstance(runnable, ReconcilingRunnable) else None)
 
 
 def name_of(runnable: object) -> str:
@@ -114,11 +196,6 @@ def name_of(runnable: object) -> str:
     if inspect.isroutine(runnable):
         return runnable.__qualname__
     return type(runnable).__name__
-
-
-def _place(runnable: object) -> Group:
-    needed = getattr(runnable, "needs_leader_election", True)
-    return Group.LEADER_ELECTION if (needed() if callable(needed) else needed) else Group.OTHERS
 
 
 def _group(group: str, name: str) -> Group:

@@ -126,11 +126,8 @@ class Shutdown:
         log.info("Phase 1: Stopping acceptance of new reconcile requests", active=_names(self._work.active()))
         self._work.stop_accepting()
         for entry in self._groups.running():
-            stop = getattr(entry.runnable, "stop_accepting", None)
-            if stop is None or entry.group is Group.WARM_UP:
-                continue
             try:
-                stop()
+                entry.hooks.stop_accepting()
             except Exception:  # an error of one must not keep the others from stopping
                 log.exception("Failed to stop accepting work", runnable=entry.name)
 

@@ -55,10 +55,10 @@ def json_name(name: str, *, default: Any = msgspec.NODEFAULT) -> Any:
     """
     if default is msgspec.NODEFAULT:
         return msgspec.field(name=name)
-    plain = _default(default)
-    if _is_field(plain):
-        return msgspec.field(default_factory=plain.default_factory, name=name)
-    return msgspec.field(default=plain, name=name)
+    found = _default(default)
+    if _is_field(found):
+        return msgspec.field(default_factory=found.default_factory, name=name)
+    return msgspec.field(default=found, name=name)
 
 
 def _constant(value: T) -> Callable[[], T]:
@@ -432,8 +432,8 @@ def resource(
     `group`, `version` and `kind` are its API; `plural` and `singular` its resource names, with `short_names` and
     `categories` for kubectl. `scope` is Namespaced or Cluster. `status` and `scale` add the subresources, `columns` the
     columns of `kubectl get`, `rules` CEL rules for the whole object, and `selectable_fields` the paths by which field
-    selectors select. `annotations` and `labels` go on the CustomResourceDefinition. `served` and `storage` are those of
-    the version.
+    selectors select. `annotations` and `labels` go on the CustomResourceDefinition. `served` and `storage` are the
+    fields of the version in it: whether it is served, and whether objects are stored in it.
 
     `deprecated` may be the warning that users of this version see. A kind with several versions is several classes
     with the same group and kind; just one of them has `storage=True`. A version with `skip=True` is for programs only:

@@ -30,9 +30,9 @@ class ObjectList(Sequence[T]):
 
     __slots__ = (
         "_headers",
+        "_indexes",
         "_items",
         "_objects",
-        "_places",
         "_read",
         "continue_token",
         "remaining_item_count",
@@ -50,7 +50,7 @@ class ObjectList(Sequence[T]):
     ) -> None:
         self._items = items
         self._read = read
-        self._places = range(len(items))  # which of the items are in this list: a slice shares the rest
+        self._indexes = range(len(items))  # which of the items are in this list: a slice shares the rest
         self._objects: _Kept[T] = _Kept()
         self._headers: dict[int, Header] = {}
         self.resource_version = resource_version
@@ -62,15 +62,15 @@ class ObjectList(Sequence[T]):
     @property
     def headers(self) -> Sequence[Header]:
         """Name, namespace, uid, version, labels and the like of each item, without decoding the items."""
-        return [self._header(place) for place in self._places]
+        return [self._header(index) for index in self._indexes]
 
     @property
     def names(self) -> list[str]:
         """The items' names."""
-        return [self._header(place).name for place in self._places]
+        return [self._header(index).name for index in self._indexes]
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._indexes)
 
     @overload
     def __getitem__(self, index: int) -> T: ...
@@ -79,34 +79,34 @@ class ObjectList(Sequence[T]):
     def __getitem__(self, index: int | slice) -> T | ObjectList[T]:
         if isinstance(index, slice):
             part = copy.copy(self)
-            part._places = self._places[index]
+            part._indexes = self._indexes[index]
             part.continue_token, part.remaining_item_count = "", None
             return part
-        return _decode_item(self._items, self._places[index], self._read, self._objects)
+        return _decode_item(self._items, self._indexes[index], self._read, self._objects)
 
     def __iter__(self) -> Iterator[T]:
-        return _walk(self._items, self._places, self._read, weakref.ref(self._objects))
+        return _walk(self._items, self._indexes, self._read, weakref.ref(self._objects))
 
     def __repr__(self) -> str:
         more = ", and more to come" if self.continue_token else ""
         return f"<ObjectList of {len(self)} at version {self.resource_version or '?'}{more}>"
 
-    def _header(self, place: int) -> Header:
-        if place not in self._headers:
-            self._headers[place] = objects.header(self._items[place])
-        return self._headers[place]
+    def _header(self, index: int) -> Header:
+        if index not in self._headers:
+            self._headers[index] = objects.header(self._items[index])
+        return self._headers[index]
 
 
 def _walk(
-    items: Sequence[Bytes], places: range, read: Callable[[Bytes], T], kept: weakref.ref[_Kept[T]]
+    items: Sequence[Bytes], indexes: range, read: Callable[[Bytes], T], kept: weakref.ref[_Kept[T]]
 ) -> Iterator[T]:
-    for place in places:
-        yield _decode_item(items, place, read, kept())
+    for index in indexes:
+        yield _decode_item(items, index, read, kept())
 
 
-def _decode_item(items: Sequence[Bytes], place: int, read: Callable[[Bytes], T], kept: _Kept[T] | None) -> T:
+def _decode_item(items: Sequence[Bytes], index: int, read: Callable[[Bytes], T], kept: _Kept[T] | None) -> T:
     if kept is None:
-        return read(items[place])
-    if place not in kept:
-        kept[place] = read(items[place])
-    return kept[place]
+        return read(items[index])
+    if index not in kept:
+        kept[index] = read(items[index])
+    return kept[index]

@@ -39,11 +39,11 @@ def _in_object(value: Any, model: type[Model] | None, path: str) -> Iterator[Mis
     known = shapes(model)
     for key, part in value.items():
         shape = known.get(key)
-        place = f"{path}.{key}" if path else key
+        inner = f"{path}.{key}" if path else key
         if shape is not None:
-            yield from _in_field(part, shape, place)
+            yield from _in_field(part, shape, inner)
         elif (wire := _wire_name(key, model)) is not None:
-            yield Misnamed(place, f"{path}.{wire}" if path else wire)
+            yield Misnamed(inner, f"{path}.{wire}" if path else wire)
 
 
 def _in_field(value: Any, shape: FieldShape, path: str) -> Iterator[Misnamed]:

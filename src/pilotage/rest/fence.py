@@ -54,6 +54,10 @@ class Fence(Value, frozen=True, eq=False):
         return self if self.server is server or self.term is None else Fence(None, self.check)
 
 
+Fences = Callable[[], tuple[Fence, ...]]
+"""Returns the fences of a write when it is sent."""
+
+
 def check_all(fences: Iterable[Fence]) -> None:
     """Raise the error of the first fence that refuses."""
     for fence in fences:

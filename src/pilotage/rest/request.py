@@ -26,6 +26,10 @@ class Verb(enum.Enum):
     DELETE_COLLECTION = "deletecollection"
 
 
+READS = (Verb.GET, Verb.LIST, Verb.WATCH)
+"""Verbs that change nothing."""
+
+
 class PatchType(enum.Enum):
     """The kinds of patch, by their content type."""
 

@@ -43,7 +43,11 @@ class Page(Value, frozen=True):
         return found
 
 
-WatchEventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
+WatchedEventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
+"""The events that a watch delivers to a caller."""
+
+WatchEventType = WatchedEventType | Literal["ERROR"]
+"""The events of a stream. An ERROR is raised for the caller."""
 
 
 class WatchEvent(NamedTuple):

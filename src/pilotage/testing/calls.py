@@ -17,11 +17,11 @@ from pilotage.meta.kinds import GroupKind, GroupVersionKind, GroupVersionResourc
 from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import APIRequest, Page, PatchType, Response, Transport, TransportWrapper, Verb
+from pilotage.rest.request import READS
 
 VERBS = ("get", "list", "watch", "create", "update", "patch", "apply", "delete", "delete_all_of")
 """The calls of a client that can be made to fail."""
 
-_READS = (Verb.GET, Verb.LIST, Verb.WATCH)
 _OWN = (GroupKind("", "Event"), GroupKind("events.k8s.io", "Event"), GroupKind("coordination.k8s.io", "Lease"))
 """Kinds that the runtime itself writes: recorded events, and the lease of a leader."""
 
@@ -128,7 +128,7 @@ class Calls:
             self.check(_verb(request), self._gvk(request), _name(request), request.subresource)
 
     def note(self, request: APIRequest, received: bytes) -> None:
-        if not self._recorders or request.verb in _READS or request.write.dry_run or request.delete.dry_run:
+        if not self._recorders or request.verb in READS or request.write.dry_run or request.delete.dry_run:
             return
         gvk = self._gvk(request)
         write = Write(

@@ -120,6 +120,8 @@ class Remote:
         return self._transport
 
     def _observe(self, inner: Transport) -> Transport:
+        if self._transport is not None:
+            return inner  # of the supervisor's loop: renewals of a lease are no work of the program
         self._transport = _RemoteTransport(inner, self)
         return self._transport
 

@@ -36,7 +36,7 @@ def needed(calls: APICalls) -> list[str]:
         ("await self.client.get(Secret, request)", ["get,list,watch Secret"]),
         ("await self.client.list(Secret)", ["get,list,watch Secret"]),
         ("await self.reader.get(Secret, request)", ["get Secret"]),
-        ("await self.client.live.find(Secret, request)", ["get Secret"]),
+        ("await self.client.api_reader.find(Secret, request)", ["get Secret"]),
         ("await self.reader.list(Secret)", ["list Secret"]),
         ("await self.client.create(Secret())", ["create Secret"]),
         ("await self.client.with_field_owner('me').apply(Secret())", ["create,patch Secret"]),

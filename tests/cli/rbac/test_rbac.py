@@ -165,7 +165,7 @@ def test_a_manager_of_the_program_has_its_own_options(tmp_path: Path, capsys: py
 manager = pt.Manager(
     pt.Cluster.embedded(),
     pt.ManagerOptions(
-        namespace="team",
+        cache=pt.CacheOptions(default_namespaces=["team"]),
         shards="greetings",
         leader_election_namespace="home",
         metrics_bind_address=":9090",

@@ -20,7 +20,7 @@ async def main(name: str, kubeconfig: str, namespace: str, lease_seconds: float)
     options = pt.ManagerOptions(
         shards="replicas",
         leader_election_namespace=namespace,
-        namespace=namespace,
+        cache=pt.CacheOptions(default_namespaces=[namespace]),
         lease_duration=lease_seconds,
         renew_deadline=lease_seconds * 2 / 3,
         retry_period=lease_seconds / 8,

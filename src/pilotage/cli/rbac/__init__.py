@@ -176,7 +176,7 @@ def _check(path: Path, text: str) -> int:
 
 def _own_namespaces(declared: Declarations) -> tuple[str, ...]:
     """The namespaces of the cache of the program's own manager."""
-    cache = declared.options.cache_options if declared.options is not None else None
+    cache = declared.options.cache if declared.options is not None else None
     return tuple(cache.default_namespaces or ()) if cache is not None else ()
 
 

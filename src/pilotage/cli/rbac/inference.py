@@ -262,7 +262,7 @@ def _of_document(node: ast.expr | None) -> Value | None:
 
 def _by_name(name: str) -> Value | None:
     """The value that the name alone suggests, where nothing else is known."""
-    if name in ("api_reader", "live"):
+    if name == "api_reader":
         return ClientValue(live=True)
     return ClientValue(live=False) if name == "client" else None
 

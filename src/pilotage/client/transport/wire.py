@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import msgspec
 
 from pilotage.errors import ApiError, DecodeError, Status, StatusDetails, from_status
 from pilotage.meta.redaction import reason_of
 from pilotage.rest import Page, WatchEvent
-from pilotage.rest.response import Bytes
+from pilotage.rest.response import Bytes, WatchEventType
 
 _EXCERPT = 300
 _LONGEST_SECONDS = 9  # digits
@@ -30,7 +30,7 @@ class _List(msgspec.Struct):
 
 
 class _Line(msgspec.Struct):
-    type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
+    type: WatchEventType
     object: msgspec.Raw
 
 

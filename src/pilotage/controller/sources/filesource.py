@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
+from pilotage.cache.event import ChangeType
 from pilotage.controller.request import Request
 from pilotage.controller.sources.sources import Source
 from pilotage.errors import InvalidDefinition
@@ -30,7 +30,7 @@ Signature = tuple[int, int, int]
 class FileChange:
     """A file that was found, changed or deleted."""
 
-    type: Literal["create", "update", "delete"]
+    type: ChangeType
     path: Path
     is_in_initial_list: bool = False
     """Whether the file existed when the source started."""

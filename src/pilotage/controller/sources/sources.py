@@ -143,7 +143,7 @@ class InformerSource(_InformerBacked):
         self._informer = informer
 
     async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:
-        self._registration = self._informer.subscribe(self._start_pipeline(queue, tasks).change)
+        self._registration = self._informer.add_event_handler(self._start_pipeline(queue, tasks).change)
 
     async def wait_for_sync(self) -> None:
         if self._pipeline is not None:
@@ -211,7 +211,7 @@ class Kind(_InformerBacked):
 
     async def _subscribe(self, pipeline: EventPipeline) -> None:
         informer = await self._informer()
-        self._registration = informer.subscribe(self._listener(informer, pipeline))
+        self._registration = informer.add_event_handler(self._listener(informer, pipeline))
         await self._wait_for_sync(informer, pipeline)
 
     def replay(self) -> None:
@@ -219,7 +219,7 @@ class Kind(_InformerBacked):
         informer = self.cache.informer(self.kind)
         if informer is not None and self._registration is not None and self._pipeline is not None:
             self._registration.remove()
-            self._registration = informer.subscribe(self._listener(informer, self._pipeline))
+            self._registration = informer.add_event_handler(self._listener(informer, self._pipeline))
 
     def _listener(self, informer: AnyInformer, pipeline: EventPipeline) -> Callable[[Any], None]:
         """An informer is shared by all users of a kind, and its events have the form that the first user asked for."""

@@ -37,7 +37,7 @@ from pilotage.meta import objects
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest import APIRequest, Page, Response, Verb, WatchEvent
 from pilotage.rest.fence import check_all
-from pilotage.rest.request import Form
+from pilotage.rest.request import READS, Form
 
 _AHEAD = "ResourceVersionTooLarge"
 """Part of the error for a version from before a restart. There is one server, so waiting does not help."""
@@ -45,7 +45,6 @@ _AHEAD = "ResourceVersionTooLarge"
 _CALL_SECONDS = 5.0
 """The timeout of every call but a list."""
 _LIST_SECONDS = 10.0
-_READS = (Verb.GET, Verb.LIST, Verb.WATCH)
 MAPPING = RESTMapping(
     gvk=GPU.__resource__.gvk,
     resource=RESOURCE,
@@ -209,7 +208,7 @@ class DeviceTransport:
         return Response(msgspec.json.encode(success))
 
     def _check(self, request: APIRequest) -> None:
-        if request.verb not in _READS and not self._generation.writes:
+        if request.verb not in READS and not self._generation.writes:
             raise MethodNotSupported(
                 f"the wire generation {self._generation.value.upper()} is read-only (get, list and watch). Write "
                 "through a server of a later generation, such as `pilotage device serve`, with its wire"

@@ -89,7 +89,7 @@ class Inventory:
         """Replace a GPU that has another UUID now."""
 
         async def attempt() -> GPU:
-            gpu = await self._client.live.get(GPU, name)
+            gpu = await self._client.api_reader.get(GPU, name)
             if gpu.spec.uuid == uuid:
                 return gpu
             gpu.spec.uuid = uuid
@@ -103,7 +103,7 @@ class Inventory:
 
         async def attempt() -> GPU:
             nonlocal latest
-            target = latest if latest is not None else await self._client.live.get(GPU, name)
+            target = latest if latest is not None else await self._client.api_reader.get(GPU, name)
             latest = None  # read it again after a conflict
             target.status = self._status(target, health)
             return await self._client.update_status(target)

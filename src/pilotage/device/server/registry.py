@@ -45,7 +45,7 @@ from pilotage.meta.kinds import CUSTOM_RESOURCE_DEFINITIONS
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.meta.scalars import times
 from pilotage.rest import Transport
-from pilotage.rest.request import APIRequest, PatchType, User, Verb
+from pilotage.rest.request import READS, APIRequest, PatchType, User, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
 from pilotage.server import records
 from pilotage.server.admission import Admission
@@ -55,7 +55,6 @@ from pilotage.server.resources import ResourceInfo
 from pilotage.storage.interface import Delete, Put, Storage
 from pilotage.tasks import cancel_all
 
-_READS = (Verb.GET, Verb.LIST, Verb.WATCH)
 _NO_CONDITION = dict.fromkeys(("reason", "message", "lastTransitionTime", "observedGeneration"))
 """Nulls for the optional fields of a condition, so that a patch removes those of the previous one."""
 _BODIES = 4
@@ -197,7 +196,7 @@ class DeviceRegistry:
         check_version(request.options.resource_version)
         if request.verb in (Verb.UPDATE, Verb.PATCH) and request.subresource not in ("", "status"):
             raise MethodNotSupported(f"a GPU has no subresource {request.subresource[:50]!r}: it has status")
-        if request.verb in _READS and not caller.provider:
+        if request.verb in READS and not caller.provider:
             self.gate.check()
 
     def check_size(self, size: int) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 
 from pilotage.http.health import Check, ping
 from pilotage.manager.errors import CacheNotLive, ManagerStopped
 from pilotage.manager.lifecycle import Lifecycle
-from pilotage.manager.runnables import Group, GroupMember
+from pilotage.manager.runnables import GroupMember
 
 
 def readiness(lifecycle: Lifecycle, added: Mapping[str, Check]) -> dict[str, Check]:
@@ -28,17 +27,13 @@ def readiness(lifecycle: Lifecycle, added: Mapping[str, Check]) -> dict[str, Che
 
 
 def _check_of(entry: GroupMember) -> Check | None:
-    """A runnable's `ready`, or a cache's `live`: a value, or a function that returns it."""
-    if entry.group is Group.WARM_UP:
-        return None
-    name = "live" if entry.group is Group.CACHES else "ready"
-    if inspect.getattr_static(entry.runnable, name, None) is None:
-        return None
+    ready, troubles = entry.hooks.ready, entry.hooks.troubles
+    if ready is None or troubles is None:
+        return ready
 
     def check() -> object:
-        found = getattr(entry.runnable, name)
-        holds = found() if callable(found) else bool(found)
-        if holds is False and callable(troubles := getattr(entry.runnable, "troubles", None)):
+        holds = ready()
+        if holds is False:
             raise CacheNotLive(troubles())
         return holds
 

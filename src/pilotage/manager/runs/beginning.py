@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from pilotage.cache.cache import Cache
 from pilotage.errors import InvalidDefinition
+from pilotage.manager.runnables import GroupMember, ReconcilingRunnable
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.kinds import GroupKind
+from pilotage.meta.values import Value
 
 if TYPE_CHECKING:
     from pilotage.client.client import Client
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from pilotage.manager.runs.checkpoint import Checkpoint
 
 
-class OneObject(NamedTuple):
+class OneObject(Value, frozen=True):
     """An object that a run is for."""
 
     kind: GroupKind
@@ -55,7 +57,7 @@ class Beginning:
         if self.checkpoint is not None:
             await self.checkpoint.save()
 
-    def begin_with(self, kind: Kind, name: str, namespace: str, running: Iterable[Any]) -> None:
+    def begin_with(self, kind: Kind, name: str, namespace: str, running: Iterable[ReconcilingRunnable]) -> None:
         """Begin with an object. Controllers that run already get a request for it."""
         self.only.append(OneObject(gvk_of(kind).group_kind, name, namespace))
         for controller in running:
@@ -66,11 +68,11 @@ class Beginning:
         return f"{self.caches[cache]}: " if cache in self.caches else ""
 
 
-def reconcilers_of(kind: Kind, runnables: Iterable[object]) -> list[Any]:
+def controllers_of(kind: Kind, entries: Iterable[GroupMember]) -> list[ReconcilingRunnable]:
     """The controllers with `for_(kind)`. Raises InvalidDefinition if there is none."""
     wanted = gvk_of(kind).group_kind
-    controllers = [one for one in runnables if hasattr(one, "reconcile_object")]
-    kinds = {one: own.group_kind for one in controllers if (own := getattr(one, "kind", None)) is not None}
+    controllers = [entry.hooks.controller for entry in entries if entry.hooks.controller is not None]
+    kinds = {one: one.kind.group_kind for one in controllers if one.kind is not None}
     found = [one for one, own in kinds.items() if own == wanted]
     if not found:
         others = ", ".join(sorted(map(str, kinds.values()))) or "none"

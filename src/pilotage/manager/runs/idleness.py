@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
 
 from pilotage.cluster.cluster import Cluster
 from pilotage.cluster.writes import PendingWrite
@@ -13,7 +12,7 @@ from pilotage.manager.clusters import MemberCluster
 from pilotage.manager.errors import NotIdle
 from pilotage.manager.lag import Lag
 from pilotage.manager.lifecycle import Lifecycle
-from pilotage.manager.runnables import GroupMember
+from pilotage.manager.runnables import GroupMember, ReconcilingRunnable, Repeated
 from pilotage.manager.work import WorkTracker
 from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.kinds import GroupResource
@@ -23,15 +22,6 @@ _SHORTEST = 0.001  # seconds between two checks
 _LONGEST = 0.05
 _LATE = 1.0  # seconds after which a cache is later than an event usually takes
 _REMEMBERED = 1000  # requests whose last write is remembered
-
-
-class Repeated(NamedTuple):
-    """A request that a controller reconciles repeatedly."""
-
-    controller: str
-    namespace: str
-    name: str
-    reconciles: int
 
 
 class Idleness:
@@ -59,14 +49,15 @@ class Idleness:
 
     def idle(self, horizon: float = 0) -> bool:
         """Whether nothing is left to do."""
-        return self._is_quiet() and all(_is_idle(entry, horizon) for entry in self._lifecycle.groups.running())
+        return self._is_quiet() and all(entry.hooks.idle(horizon) for entry in self._lifecycle.groups.running())
 
     def failing(self, horizon: float = 0) -> tuple[tuple[str, str], ...]:
         """The requests that have failed, with the names of their controllers, if nothing is left but to retry them."""
         found: list[tuple[str, str]] = []
         for entry in self._lifecycle.groups.running() if self._is_quiet() else ():
-            if not _is_idle(entry, horizon):
-                requests = _ask(entry, "failing", horizon)
+            if not entry.hooks.idle(horizon):
+                controller = entry.hooks.controller
+                requests = controller.failing(horizon) if controller is not None else ()
                 if not requests:
                     return ()
                 found += [(entry.name, request) for request in requests]
@@ -90,7 +81,7 @@ class Idleness:
         if not self._lifecycle.elected.is_set():
             return (self._lifecycle.electing,)
         entries = {id(entry.runnable): entry for entry in self._lifecycle.groups.running()}.values()
-        again: list[Repeated] = [one for entry in entries for one in _ask(entry, "repeated")]
+        again = [one for controller in _controllers(entries) for one in controller.repeated()]
         repeated = [self._repeated(one) for one in again]
         found = [*repeated, *(reason for entry in entries for reason in _reasons(entry, horizon))]
         reported = {f"{one.controller} {_key(one)}" for one in again}
@@ -166,8 +157,8 @@ class Idleness:
                 self._count_reconciles(None)
 
     def _count_reconciles(self, stalled: Callable[[], None] | None) -> None:
-        for entry in self._lifecycle.groups.entries():
-            _ask(entry, "count_reconciles", stalled)
+        for controller in _controllers(self._lifecycle.groups.entries()):
+            controller.count_reconciles(stalled)
 
     def _note(self, resource: GroupResource, write: PendingWrite) -> None:
         fields = logged_fields()
@@ -204,19 +195,10 @@ def _key(named: Repeated | PendingWrite) -> str:
     return f"{named.namespace}/{named.name}" if named.namespace else named.name
 
 
-def _ask(entry: GroupMember, method: str, *arguments: object, default: Any = ()) -> Any:
-    """What an optional method of a runnable returns; `default` for a runnable without it."""
-    function = getattr(entry.runnable, method, None)
-    return function(*arguments) if callable(function) else default
-
-
-def _is_idle(entry: GroupMember, horizon: float) -> bool:
-    return bool(_ask(entry, "idle", horizon, default=True))
+def _controllers(entries: Iterable[GroupMember]) -> list[ReconcilingRunnable]:
+    return [entry.hooks.controller for entry in entries if entry.hooks.controller is not None]
 
 
 def _reasons(entry: GroupMember, horizon: float) -> Sequence[str]:
     """Why a runnable is not idle."""
-    if _is_idle(entry, horizon):
-        return ()
-    found: Sequence[str] = _ask(entry, "busy", horizon, default=(f"{entry.name} has work to do",))
-    return found
+    return () if entry.hooks.idle(horizon) else entry.hooks.busy(horizon)

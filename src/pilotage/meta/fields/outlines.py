@@ -60,16 +60,16 @@ def _of_list(field_type: FieldType, items: list[Any]) -> tuple[Any, ...]:
     if rule is None or rule.atomic:
         return _NOTHING
     if not rule.keys:
-        return _plain(tuple(items), _STRINGS)
+        return _checked(tuple(items), _STRINGS)
     if not _DICTS.issuperset(map(type, items)):
         raise _NoOutlineError
-    keys = _plain(tuple([item.get(key) for key in rule.keys for item in items]), _PLAIN)
+    keys = _checked(tuple([item.get(key) for key in rule.keys for item in items]), _PLAIN)
     if field_type.items.is_flat or _CONTAINERS.isdisjoint(map(type, chain.from_iterable(map(dict.values, items)))):
         return (keys, *map(tuple, items))
     return (keys, *[_of(field_type.items, item) for item in items])
 
 
-def _plain(keys: tuple[Any, ...], types: frozenset[type]) -> tuple[Any, ...]:
+def _checked(keys: tuple[Any, ...], types: frozenset[type]) -> tuple[Any, ...]:
     if not types.issuperset(map(type, keys)):
         raise _NoOutlineError
     return keys

@@ -38,12 +38,12 @@ def _problems(field_type: FieldType, value: Any, path: tuple[str, ...]) -> Itera
     elif isinstance(value, list) and rule is not None:
         yield from _of_list(field_type, rule, value, path)
     elif field_type.is_map and not field_type.scalar:
-        yield path, f"expected map, got {_plain(value)}"
+        yield path, f"expected map, got {_shown(value)}"
     elif field_type.scalar:
         if message := _scalar_problem(field_type, value):
             yield path, message
     else:
-        yield path, f"expected list, got {_plain(value)}"
+        yield path, f"expected list, got {_shown(value)}"
 
 
 def _of_map(
@@ -82,9 +82,9 @@ def _scalar_problem(field_type: FieldType, value: Any) -> str:
         case "string" if not isinstance(value, str):
             return f"expected string, got &value.valueUnstructured{{Value:{go_syntax(value)}}}"
         case "boolean" if not isinstance(value, bool):
-            return f"expected boolean, got {_plain(value)}"
+            return f"expected boolean, got {_shown(value)}"
         case "untyped" if isinstance(value, dict | list):
-            return f"expected any scalar, got {_plain(value)}"
+            return f"expected any scalar, got {_shown(value)}"
     return ""
 
 
@@ -94,6 +94,6 @@ def _go_type(value: Any) -> str:
     return "[]interface {}" if isinstance(value, list) else _GO_TYPES[type(value)]
 
 
-def _plain(value: Any) -> str:
+def _shown(value: Any) -> str:
     """A value as Go prints it inside its wrapper."""
     return f"&{{{go_text(value)}}}"

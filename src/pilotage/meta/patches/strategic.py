@@ -56,11 +56,11 @@ class ListMerge:
         if any(isinstance(item, dict) and item.get(PATCH) == "merge" for item in patch):
             raise MalformedDirective("merging lists cannot yet be specified in the patch", path=self.path, code=500)
         if "replace" in directives:
-            whole: list[Any] = _plain(patch, self.path)
+            whole: list[Any] = _without_directives(patch, self.path)
             return whole
         entries = [
-            MergedItem(item, identity(item, self.key) if isinstance(item, dict) == objects else None, place)
-            for place, item in enumerate(original)
+            MergedItem(item, identity(item, self.key) if isinstance(item, dict) == objects else None, index)
+            for index, item in enumerate(original)
         ]
         for entry in entries if objects else ():
             self._name(entry.value)
@@ -80,14 +80,14 @@ class ListMerge:
             raise MalformedPatch(f"{self.path}: this list cannot be merged, it has no merge key", path=self.path)
         removed = {self._name(item) for item in patch if _is_deletion(item, self.path)}
         entries[:] = [entry for entry in entries if entry.identity is None or entry.identity not in removed]
-        places = {entry.identity: entry for entry in reversed(entries)}
+        by_identity = {entry.identity: entry for entry in reversed(entries)}
         items = [item for item in patch if not _is_deletion(item, self.path)]
         for item in items:
             name = self._name(item)
-            found = places.get(name)
+            found = by_identity.get(name)
             if found is None:
-                places[name] = MergedItem(_plain(item, self.path), name, None)
-                entries.append(places[name])
+                by_identity[name] = MergedItem(_without_directives(item, self.path), name, None)
+                entries.append(by_identity[name])
             else:
                 found.value = _object(found.value, item, self.schema, f"{self.path}[{self.key}={item[self.key]!r:.60}]")
         return items
@@ -103,8 +103,8 @@ class ListMerge:
         names = [identity(item, self.key) for item in patch]
         wanted = [identity(item, self.key) for item in order]
         ranks = {name: rank for rank, name in reversed(list(enumerate(wanted)))}
-        places = [ranks.get(name, -1) for name in names]
-        if -1 in places or places != sorted(places):
+        given = [ranks.get(name, -1) for name in names]
+        if -1 in given or given != sorted(given):
             lists = f"{go_text(patch)}\n doesn't match {SET_ELEMENT_ORDER[:-1]} list:\n{go_text(order)}"
             raise MalformedDirective(f"The order in patch list:\n{lists}\n", path=self.path, code=500)
         return wanted
@@ -151,7 +151,7 @@ class _Field:
             return _ABSENT  # Kubernetes drops a value with a directive that has nothing to merge with
         if _is_deletion(wanted, self.path):
             return {} if isinstance(original, dict) else original
-        made = _plain(wanted, self.path)
+        made = _without_directives(wanted, self.path)
         return self._without_unwanted(made) if isinstance(made, list) else made
 
     def _list(self, original: list[Any], wanted: Any) -> list[Any]:
@@ -211,17 +211,17 @@ def _merge_scalars(entries: list[MergedItem], patch: list[Any]) -> list[Any]:
     return patch
 
 
-def _plain(value: Any, path: str) -> Any:
+def _without_directives(value: Any, path: str) -> Any:
     """A value of the patch that has nothing to merge with, without directives and nulls."""
     if isinstance(value, dict):
         _directive(value, path)
         return {
-            key: _plain(item, f"{path}.{key}")
+            key: _without_directives(item, f"{path}.{key}")
             for key, item in value.items()
             if item is not None and not _is_directive(key) and not _is_deletion(item, f"{path}.{key}")
         }
     if isinstance(value, list):
-        return [_plain(item, path) for item in value if not (isinstance(item, dict) and PATCH in item)]
+        return [_without_directives(item, path) for item in value if not (isinstance(item, dict) and PATCH in item)]
     return value
 
 

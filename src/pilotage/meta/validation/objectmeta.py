@@ -236,10 +236,10 @@ def managed_fields_causes(entries: Sequence[Any], field: str = "metadata.managed
     if len(entries) > MAX_MANAGED_FIELDS:
         return [causes.too_many(field, len(entries), MAX_MANAGED_FIELDS)]
     try:
-        plain = msgspec.convert({"entries": entries}, _PlainEntries).entries
+        found = msgspec.convert({"entries": entries}, _PlainEntries).entries
     except msgspec.ValidationError:
         return _entries_causes(entries, field)
-    managers = "".join([entry.manager for entry in plain])
+    managers = "".join([entry.manager for entry in found])
     return [] if managers.isascii() and managers.isprintable() else _entries_causes(entries, field)
 
 

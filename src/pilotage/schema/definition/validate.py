@@ -277,9 +277,9 @@ def _all_schema_causes(
     forms: list[tuple[Cause, SchemaPosition]] = []
     ruled = has_rules(schema)
     if ruled:
-        from pilotage.schema.definition import rules  # with CEL, which most schemas do not need
+        from pilotage.schema.definition import celrules  # with CEL, which most schemas do not need
 
-        forms = [(cause, place) for each, place in every for cause in rules.rule_form_causes(each, place)]
+        forms = [(cause, place) for each, place in every for cause in celrules.rule_form_causes(each, place)]
     # As in Kubernetes: defaults are validated only if the schema is structural, and rules are not reported if a default
     # is wrong, or the part of the schema that they are for. Defaults are validated by rules, so that these are compiled
     # first, within their limits.
@@ -293,7 +293,7 @@ def _all_schema_causes(
         costs = limits.costs(version.get("name"), schema)
         wrong = {at for _, place in (*keywords, *forms) for at in _around(place.at)}
         sound = [(each, place) for each, place in every if place.at not in wrong]
-        compiled = [cause for each, place in sound for cause in rules.rule_compile_causes(each, place, costs)]
+        compiled = [cause for each, place in sound for cause in celrules.rule_compile_causes(each, place, costs)]
         compiled += costs.causes(where)
     if convertible and not structural and not limits.programs.exceeded:
         defaults = [cause for each, place in every for cause in default_causes(each, place, well_formed=not forms)]

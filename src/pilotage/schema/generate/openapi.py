@@ -22,7 +22,7 @@ from pilotage.schema.generate.description import (
     invalid,
 )
 from pilotage.schema.generate.hints import describe
-from pilotage.schema.generate.rules import validations
+from pilotage.schema.generate.markerrules import validations
 from pilotage.schema.generate.topology import add_list_type, list_type
 
 _ORDER = (

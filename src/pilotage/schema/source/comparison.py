@@ -10,7 +10,7 @@ from pilotage.schema.generate.hints import describe
 from pilotage.schema.generate.openapi import with_rules
 from pilotage.schema.generate.version import version_of
 from pilotage.schema.source.builtin import OF_THE_USE, is_builtin, structure
-from pilotage.schema.source.hints import LIMITS, Schema, is_condition, is_either
+from pilotage.schema.source.pythontypes import LIMITS, Schema, is_condition, is_either
 from pilotage.schema.source.resource import Version
 
 _FLAGS = ("nullable", "uniqueItems", "exclusiveMinimum", "exclusiveMaximum")

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pilotage.errors import InvalidDefinition
-from pilotage.schema.source import hints
-from pilotage.schema.source.hints import Hint, Schema, hint_of
+from pilotage.schema.source import pythontypes
 from pilotage.schema.source.names import attribute_name, json_name
+from pilotage.schema.source.pythontypes import Hint, Schema, hint_of
 from pilotage.schema.source.text import docstring, literal
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def member_of(
     member = ModelField(attribute, hint, name if json_name(attribute) != name else None)
     member.text = "" if hint.form == "class" and models.has_text(schema) else schema.get("description", "").strip()
     if hint.form == "class":  # what is said of the use, not of the class
-        member.markers += hints.markers_of(
+        member.markers += pythontypes.markers_of(
             {key: schema[key] for key in ("title", "example", "externalDocs") if key in schema}
         )
     if "default" in schema:

@@ -11,8 +11,8 @@ import msgspec
 
 from pilotage.schema.source.builtin import OF_THE_USE, BuiltinType, builtin_type
 from pilotage.schema.source.fields import ModelField, member_of
-from pilotage.schema.source.hints import Schema, markers_of
 from pilotage.schema.source.names import class_name
+from pilotage.schema.source.pythontypes import Schema, markers_of
 from pilotage.schema.source.text import bracketed, docstring
 
 _ITEMS = 1000

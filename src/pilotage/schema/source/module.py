@@ -7,9 +7,9 @@ from typing import Any
 
 from pilotage.meta.kinds import version_priority
 from pilotage.schema.source.builtin import import_of
-from pilotage.schema.source.hints import ALIASES
 from pilotage.schema.source.models import Models
 from pilotage.schema.source.names import class_name, is_builtin_module
+from pilotage.schema.source.pythontypes import ALIASES
 from pilotage.schema.source.resource import Version, resource_source
 from pilotage.schema.source.text import WIDTH, docstring
 

@@ -9,8 +9,8 @@ from pilotage.meta.kinds import GroupKind
 from pilotage.meta.models import plural_of
 from pilotage.schema.generate.jsonpath import Unresolved, resolve
 from pilotage.schema.generate.version import scale_problem
-from pilotage.schema.source.hints import Schema, markers_of
 from pilotage.schema.source.models import Models, class_markers
+from pilotage.schema.source.pythontypes import Schema, markers_of
 from pilotage.schema.source.text import bracketed, docstring, literal
 
 _APPROVED = "api-approved.kubernetes.io"
