@@ -13,7 +13,7 @@ ROOT = Path(pilotage.server.__file__).parent
 MODULES = {"steps": ROOT / "writes/steps.py", "store": ROOT / "writes/store.py"}
 COLLABORATORS = ("info", "schema", "strategy", "admission", "context", "conversions", "problems")
 NO_STEPS = {
-    "_first", "_size", "Attributes", "DefinitionNames", "ServiceAllocations", "context.admission_of",
+    "_first", "_size", "Attributes", "DefinitionNames", "context.admission_of",
     "context.conversions", "context.key", "context.suffix", "context.uid", "conversions.run", "info.details",
     "info.invalid", "offload", "records.encode", "records.unstored", "shaped",
 }  # fmt: skip
