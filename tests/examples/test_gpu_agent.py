@@ -248,6 +248,10 @@ async def test_program_as_it_stands_taints_and_untaints_its_node(tmp_path: Path)
 async def _condition(target: str, name: str, **conditions: Status) -> None:
     """Another provider than the one in the server sets a condition, while that one writes, too."""
     async with device.connect(target, provider_id="test") as devices:
+        async with devices.v1alpha1.gpus.watch() as events:
+            async for event in events:  # the server adds its GPUs one by one
+                if event.object.metadata.name == name:
+                    break
 
         async def write() -> None:
             current = await devices.v1alpha1.gpus.get(name)
