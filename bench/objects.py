@@ -22,7 +22,7 @@ class WidgetSpec(pt.Model):
     paused: bool = False
     image: Annotated[str, pt.Pattern(r"^[a-z0-9./:-]+$")]
     tags: Annotated[list[str], pt.MaxItems(50)] = []
-    parts: Annotated[list[Part], pt.ListType("map", "name")] = []
+    parts: Annotated[list[Part], pt.markers.ListType("map", "name")] = []
     environment: dict[str, str] = {}
 
 

@@ -97,4 +97,4 @@ async def work(file: str) -> None:
 
 
 if __name__ == "__main__":
-    pt.run_processes(lambda: work(sys.argv[1]), int(sys.argv[2]))
+    pt.manager.run_processes(lambda: work(sys.argv[1]), int(sys.argv[2]))

@@ -278,7 +278,7 @@ def _cached(bad: Any) -> object:
 
 
 COUNTS: dict[str, Callable[[Any], object]] = {
-    "BucketRateLimiter.burst": lambda bad: pt.BucketRateLimiter(burst=bad),
+    "BucketRateLimiter.burst": lambda bad: pt.workqueue.BucketRateLimiter(burst=bad),
     "Cache.list.limit": _cached,
     "CachedClient.list.limit": lambda bad: asyncio.run(_given({"limit": bad})),
     "Client.list.limit": lambda bad: asyncio.run(_given({"limit": bad, "resource_version": "0"})),
@@ -287,17 +287,17 @@ COUNTS: dict[str, Callable[[Any], object]] = {
     "GPUs.list.limit": lambda bad: asyncio.run(_given({"limit": bad})),
     "Informer.list.limit": _cached,
     "InformerGroup.list.limit": _cached,
-    "ItemFastSlowRateLimiter.max_fast_attempts": lambda bad: pt.ItemFastSlowRateLimiter(1, 2, bad),
+    "ItemFastSlowRateLimiter.max_fast_attempts": lambda bad: pt.workqueue.ItemFastSlowRateLimiter(1, 2, bad),
     "Lister.list.limit": _cached,
     "SqliteStorage.max_value_bytes": lambda bad: SqliteStorage("unused.db", max_value_bytes=bad),
     "SqliteStorage.open.max_history_bytes": lambda bad: History(1, bad),
     "SqliteStorage.open.max_value_bytes": lambda bad: asyncio.run(SqliteStorage.open("unused.db", max_value_bytes=bad)),
     "SqliteStorage.max_history_bytes": lambda bad: History(1, bad),
-    "WorkTracker.limit": lambda bad: pt.WorkTracker(limit=bad),
-    "gather.limit": lambda bad: asyncio.run(pt.gather([], limit=bad)),
+    "WorkTracker.limit": lambda bad: pt.manager.WorkTracker(limit=bad),
+    "gather.limit": lambda bad: asyncio.run(pt.workqueue.gather([], limit=bad)),
     "open_served_storage.max_history_bytes": lambda bad: asyncio.run(open_storage("memory:", max_history_bytes=bad)),
     "open_storage.max_history_bytes": lambda bad: asyncio.run(open_storage("memory:", max_history_bytes=bad)),
-    "run_processes.processes": lambda bad: pt.run_processes(_never, bad),
+    "run_processes.processes": lambda bad: pt.manager.run_processes(_never, bad),
 }
 """How each count of a public call is given."""
 

@@ -12,6 +12,13 @@ from typing import Any
 import pilotage as pt
 
 SOURCE = Path(pt.__file__).parent
+_PACKAGES = [found for name in pt.__all__ if inspect.ismodule(found := getattr(pt, name))]
+PUBLIC = {name: getattr(package, name) for package in (*_PACKAGES, pt) for name in dir(package)}
+PUBLIC = {
+    name: found
+    for name, found in PUBLIC.items()
+    if not name.startswith("_") and str(getattr(found, "__module__", "")).startswith("pilotage")
+}
 OPTIONS = re.compile(r"(?!_)\w*(Options|Defaults|Config|Backoff|Limits|Timeouts|Retries|Settings)|ByObject|Result")
 FLAGS = {"flag", "switch", "shared", "_file"}
 MARKERS = re.compile("Column|Rule|Scale")
@@ -54,8 +61,7 @@ def keywords_without_words(function: Any, more: str = "") -> list[str]:
 
 def public_calls() -> Iterator[tuple[str, Any, str]]:
     """The exported functions of the package, and the methods of its classes with the docstrings of the classes."""
-    for name in sorted(pt.__all__):
-        found = getattr(pt, name)
+    for name, found in sorted(PUBLIC.items(), key=lambda item: item[0]):
         if inspect.isfunction(found):
             yield name, found, ""
         elif inspect.isclass(found) and not issubclass(found, BaseException):
@@ -85,8 +91,8 @@ def test_every_field_of_a_marker_with_several_has_a_docstring() -> None:
 
 
 def test_every_exported_class_has_a_docstring() -> None:
-    classes = [name for name in pt.__all__ if inspect.isclass(getattr(pt, name))]
-    assert [name for name in classes if not getattr(pt, name).__dict__.get("__doc__")] == []
+    classes = {name: found for name, found in PUBLIC.items() if inspect.isclass(found)}
+    assert [name for name, found in classes.items() if not found.__dict__.get("__doc__")] == []
 
 
 def test_every_keyword_of_every_public_call_is_explained() -> None:

@@ -35,10 +35,10 @@ class Outcome:
 
 async def rotate(seconds: float, rate: float) -> Outcome:
     """Send requests at a rate, each with the bundle that is registered at that moment, as an API server does."""
-    options = pt.WebhookServerOptions(
+    options = pt.webhook.WebhookServerOptions(
         host="127.0.0.1", port=0, serve=True, validity=VALIDITY, certificate_check_seconds=0.2
     )
-    server = pt.WebhookServer(options)
+    server = pt.webhook.WebhookServer(options)
     outcome = Outcome()
     async with pt.Manager(pt.Cluster.embedded(), pt.ManagerOptions(webhook_server=server)) as manager:
         declare(manager)
@@ -57,7 +57,7 @@ async def rotate(seconds: float, rate: float) -> Outcome:
 class _Callers:
     """Requests in flight, and a kept client for each bundle."""
 
-    def __init__(self, manager: pt.Manager, server: pt.WebhookServer, outcome: Outcome) -> None:
+    def __init__(self, manager: pt.Manager, server: pt.webhook.WebhookServer, outcome: Outcome) -> None:
         self._manager = manager
         self._server = server
         self._outcome = outcome

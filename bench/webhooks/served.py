@@ -12,7 +12,7 @@ from pilotage.webhook.declarations import VALIDATING
 
 
 async def main() -> None:
-    server = pt.WebhookServer(pt.WebhookServerOptions(host="127.0.0.1", port=0, serve=True))
+    server = pt.webhook.WebhookServer(pt.webhook.WebhookServerOptions(host="127.0.0.1", port=0, serve=True))
     async with pt.Manager(pt.Cluster.embedded(), pt.ManagerOptions(webhook_server=server)) as manager:
         declare(manager)
         running = asyncio.create_task(manager.start())

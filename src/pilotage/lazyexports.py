@@ -37,7 +37,7 @@ def lazy_exports(package: str) -> tuple[Callable[[str], object], Callable[[], li
             # of it, each waits for the other, and Python raises an error in one of them.
             import_module("msgspec")
         container = import_module(modules()[name])
-        value = getattr(container, name, None)
+        value = vars(container).get(name) if container is module else getattr(container, name, None)
         if value is None:  # a module of a package, which is an attribute once it is imported
             value = import_module(f"{modules()[name]}.{name}")
         setattr(module, name, value)

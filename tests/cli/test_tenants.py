@@ -54,7 +54,7 @@ async def test_versions_go_on_after_a_tenant_and_the_file_were_removed(url: str,
 
     seen = await create("b")
     storage = await open_storage(url)
-    await pt.delete_tenant(storage, "team-a")
+    await pt.cluster.delete_tenant(storage, "team-a")
     await storage.close()
     later = await create("a")
     assert later > seen

@@ -142,7 +142,7 @@ async def test_a_namespace_by_position_is_explained() -> None:
 
 async def test_a_wrong_value_is_named_by_create_or_patch_and_apply_as_well() -> None:
     async with opened() as client:
-        with pytest.raises(pt.BadRequest) as caught:
+        with pytest.raises(pt.errors.BadRequest) as caught:
             await pt.create_or_patch(client, ConfigMap(metadata=metadata(), data={"a": "b", "n": 3}))  # type: ignore[dict-item]
         assert str(caught.value) == (
             "ConfigMap default/a cannot be written: Expected `str`, got `int` at .data.n; fix the object, or change "

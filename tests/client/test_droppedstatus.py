@@ -15,7 +15,7 @@ class NoteSpec(pt.Model):
 
 
 class NoteStatus(pt.Model):
-    phase: str = pt.omit("")
+    phase: str = pt.meta.omit("")
     ready: int | None = None
 
 

@@ -32,7 +32,7 @@ async def test_a_method_with_a_function_calls_it_and_the_others_work_as_before()
         raise pt.Conflict("written by another client")
 
     async with pt.Cluster.embedded() as cluster:
-        client = pt.intercept(cluster.client, pt.Interceptor(update=refused))
+        client = pt.intercept(cluster.client, pt.client.Interceptor(update=refused))
         created = await client.create(config_map())
         with pytest.raises(pt.Conflict, match="written by another client"):
             await client.update(created)
@@ -47,7 +47,7 @@ async def test_a_function_is_given_the_client_without_the_functions() -> None:
         return await client.create(obj, **options)
 
     async with pt.Cluster.embedded() as cluster:
-        created = await pt.intercept(cluster.client, pt.Interceptor(create=labelled)).create(config_map())
+        created = await pt.intercept(cluster.client, pt.client.Interceptor(create=labelled)).create(config_map())
         assert created.metadata.labels == {"by": "test"}
 
 
@@ -56,7 +56,7 @@ async def test_every_method_can_be_intercepted() -> None:
     names = ("get", "list", "create", "update", "patch", "apply", "delete", "delete_all_of")
     functions = {name: Recorded() for name in names}
     async with pt.Cluster.embedded() as cluster:
-        client = pt.intercept(cluster.client, pt.Interceptor(**functions))
+        client = pt.intercept(cluster.client, pt.client.Interceptor(**functions))
         obj = config_map()
         await client.get(ConfigMap, "a", namespace="default")
         await client.find(ConfigMap, "a", namespace="default")
@@ -76,7 +76,7 @@ async def test_every_method_can_be_intercepted() -> None:
 async def test_status_is_the_subresource_named_status() -> None:
     update, patch, whole = Recorded(), Recorded(), Recorded()
     async with pt.Cluster.embedded() as cluster:
-        interceptor = pt.Interceptor(subresource_update=update, subresource_patch=patch, update=whole)
+        interceptor = pt.client.Interceptor(subresource_update=update, subresource_patch=patch, update=whole)
         client = pt.intercept(cluster.client, interceptor)
         obj = config_map()
         await client.update_status(obj)
@@ -91,7 +91,7 @@ async def test_status_is_the_subresource_named_status() -> None:
 async def test_subresources_with_bodies_are_intercepted() -> None:
     get, create = Recorded(), Recorded()
     async with pt.Cluster.embedded() as cluster:
-        interceptor = pt.Interceptor(subresource_get=get, subresource_create=create)
+        interceptor = pt.client.Interceptor(subresource_get=get, subresource_create=create)
         client = pt.intercept(cluster.client, interceptor)
         await client.subresource("scale", Scale).get(Deployment, "web", namespace="default")
         await client.subresource("eviction").create(config_map(), pt.Unstructured({}))
@@ -109,7 +109,7 @@ async def test_clients_that_are_derived_are_intercepted_and_keep_their_defaults(
         return await client.create(obj, **options)
 
     async with pt.Cluster.embedded() as cluster:
-        client = pt.intercept(cluster.client, pt.Interceptor(create=create)).with_namespace("default").dry_run()
+        client = pt.intercept(cluster.client, pt.client.Interceptor(create=create)).with_namespace("default").dry_run()
         await client.create(ConfigMap(metadata=pt.ObjectMeta(name="b")))
         assert await cluster.client.find(ConfigMap, "b", namespace="default") is None
     assert seen == ["b"]
@@ -118,7 +118,7 @@ async def test_clients_that_are_derived_are_intercepted_and_keep_their_defaults(
 async def test_a_client_with_a_cache_and_its_live_client_are_intercepted() -> None:
     get = Recorded()
     async with pt.Cluster.embedded() as cluster, pt.Manager(cluster) as manager:
-        client = pt.intercept(manager.client, pt.Interceptor(get=get))
+        client = pt.intercept(manager.client, pt.client.Interceptor(get=get))
         await client.get(ConfigMap, "a", namespace="default")
         await client.api_reader.get(ConfigMap, "a", namespace="default")
     assert len(get.calls) == 2
@@ -129,7 +129,7 @@ async def test_a_watch_can_be_intercepted() -> None:
         raise pt.Forbidden("no watches here")
 
     async with pt.Cluster.embedded() as cluster:
-        client = pt.intercept(cluster.client, pt.Interceptor(watch=refused))
+        client = pt.intercept(cluster.client, pt.client.Interceptor(watch=refused))
         with pytest.raises(pt.Forbidden, match="no watches here"):
             async with client.watch(ConfigMap):
                 raise AssertionError("the watch was opened")
@@ -140,10 +140,10 @@ async def test_a_function_that_yields_is_refused_with_what_to_do() -> None:
         yield None
 
     with pytest.raises(pt.InvalidDefinition) as caught:
-        pt.Interceptor(watch=watch)
+        pt.client.Interceptor(watch=watch)
     assert str(caught.value) == (
         "Interceptor(watch=…): the function yields, and returns what watch does not: decorate it with "
         "@asynccontextmanager, and yield the iterator of the events"
     )
     with pytest.raises(pt.InvalidDefinition, match=r"^Interceptor\(get=…\): .*: return the object instead$"):
-        pt.Interceptor(get=watch)
+        pt.client.Interceptor(get=watch)

@@ -56,7 +56,7 @@ async def test_a_scale_is_read_updated_patched_and_applied(environment: Environm
     patched = await scales.patch(Deployment, {"spec": {"replicas": 3}}, name="web", namespace=environment.namespace)
     assert patched.spec == ScaleSpec(replicas=3)
     wanted = Scale(metadata=pt.ObjectMeta(name="web", namespace=environment.namespace), spec=ScaleSpec(replicas=4))
-    with pytest.raises(pt.BadRequest, match="apply needs a field owner"):
+    with pytest.raises(pt.errors.BadRequest, match="apply needs a field owner"):
         await scales.apply(deployment, wanted)
     await scales.apply(deployment, wanted, field_owner="scaler", force=True)
     assert wanted.spec == ScaleSpec(replicas=4)
@@ -124,18 +124,18 @@ async def test_a_pod_is_bound_and_then_evicted(environment: Environment) -> None
 @pytest.mark.covers("T132")
 async def test_a_missing_subresource_and_a_missing_object_are_different_errors(environment: Environment) -> None:
     deployment = await _deployment(environment)
-    with pytest.raises(pt.NoMatch, match="Deployment of apps/v1 has no subresource eviction"):
+    with pytest.raises(pt.errors.NoMatch, match="Deployment of apps/v1 has no subresource eviction"):
         await environment.client.subresource("eviction").get(deployment)
     with pytest.raises(pt.NotFound):
         await environment.client.subresource("scale").get(Deployment, "missing", namespace=environment.namespace)
-    with pytest.raises(pt.BadRequest, match="is not the name of a subresource"):
+    with pytest.raises(pt.errors.BadRequest, match="is not the name of a subresource"):
         environment.client.subresource("a/b")
 
 
 @pytest.mark.covers("T132")
 async def test_an_answer_of_another_kind_than_expected_is_an_error(environment: Environment) -> None:
     deployment = await _deployment(environment)
-    with pytest.raises(pt.BadRequest, match="the subresource scale is a Scale, not a CertificateSigningRequest"):
+    with pytest.raises(pt.errors.BadRequest, match="the subresource scale is a Scale, not a CertificateSigningRequest"):
         await environment.client.subresource("scale", CertificateSigningRequest).get(deployment)
 
 
@@ -144,5 +144,5 @@ async def test_a_client_for_one_namespace_uses_it_for_subresources(environment: 
     await _deployment(environment)
     client = environment.client.with_namespace(environment.namespace)
     assert (await client.subresource("scale", Scale).get(Deployment, "web")).spec == ScaleSpec(replicas=1)
-    with pytest.raises(pt.BadRequest, match="but this client is for"):
+    with pytest.raises(pt.errors.BadRequest, match="but this client is for"):
         await client.subresource("scale", Scale).get(Deployment, "web", namespace="other")

@@ -191,7 +191,7 @@ async def test_a_cluster_elsewhere_has_a_connection_for_another_loop_and_an_embe
     assert client.scheme is cluster.scheme
     sender = transport._inner._sender  # type: ignore[attr-defined]  # whose credentials must not share a lock with config's
     assert sender._config.credentials is not config.credentials
-    with pytest.raises(pt.NoCredentials):
+    with pytest.raises(pt.errors.NoCredentials):
         await client.create(config_map("a"))
     assert "lease create" in seen
     await transport.close()

@@ -41,7 +41,7 @@ assert threading.active_count() == 1
 print(*sys.modules)
 """
 TABLE = """
-    resource = pt.GroupVersionResource("cold.pilotage.dev", "v1", "items")
+    resource = pt.meta.GroupVersionResource("cold.pilotage.dev", "v1", "items")
     request = APIRequest(Verb.LIST, resource, "default", form=Form.TABLE)
     assert cluster.run(cluster.transport.call(request)).body.count(b'"item-') >= 20
 """

@@ -69,7 +69,7 @@ WRONG = {
     "metadata": {"name": "x", "namespace": "default"},
     "spec": {"text": 1},
 }
-TODOS = pt.GroupVersionResource("light.pilotage.dev", "v1", "todos")
+TODOS = pt.meta.GroupVersionResource("light.pilotage.dev", "v1", "todos")
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ async def test_it_is_full_when_the_manager_is_open(environment: Environment) -> 
         assert manager.rest_mapper.kind_for("po") == pt.GroupVersionKind("", "v1", "Pod")
         assert manager.rest_mapper.resource_for("deploy").resource == "deployments"
         assert manager.rest_mapper.kind_for("crd").kind == "CustomResourceDefinition"
-        with pytest.raises(pt.NoMatch, match='the server doesn\'t have a resource type "unicorns"'):
+        with pytest.raises(pt.errors.NoMatch, match='the server doesn\'t have a resource type "unicorns"'):
             manager.rest_mapper.kind_for("unicorns")
 
 
@@ -54,7 +54,7 @@ async def test_a_definition_of_another_program_is_found(environment: Environment
                 try:
                     found = await manager.rest_mapper.lookup(f"{plural}short")
                     break
-                except pt.NoMatch:
+                except pt.errors.NoMatch:
                     await asyncio.sleep(0.05)
         assert found.gvk == expected
         assert manager.rest_mapper.kind_for(plural) == expected
@@ -85,7 +85,7 @@ async def test_a_group_of_another_server_is_known_with_and_without_an_api_server
         found = await there.rest_mapper.lookup("sprockets")
         here.aggregate(Aggregation("mapper.pilotage.dev", there.registry, (found,), there.lister_watcher_for))
         assert here.rest_mapper.kind_for("sprocketsshort") == found.gvk
-        with pytest.raises(pt.NoMatch):
+        with pytest.raises(pt.errors.NoMatch):
             here.rest_mapper.kind_for("unicorns")  # asks again, and does not lose what is aggregated
         assert here.rest_mapper.kind_for("sprocketsshort") == found.gvk
 

@@ -40,7 +40,7 @@ async def test_the_group_is_read_and_written_elsewhere_and_all_else_here() -> No
         assert (await there.client.get(Box, "a", namespace="default")).metadata.uid == box.metadata.uid
         assert await there.client.find(ConfigMap, "a", namespace="default") is None
         assert (await here.client.get(BOX, "a", namespace="default")).metadata.uid == box.metadata.uid
-        assert here.writes.highest(pt.GroupResource(BOX.group, "boxes")) == int(box.metadata.resource_version)
+        assert here.writes.highest(pt.meta.GroupResource(BOX.group, "boxes")) == int(box.metadata.resource_version)
 
 
 async def test_the_kinds_are_known_before_and_after_discovery() -> None:
@@ -51,7 +51,7 @@ async def test_the_kinds_are_known_before_and_after_discovery() -> None:
         async with here:
             await here.client.rest_mapping(pt.GroupVersionKind("", "v1", "ConfigMap"))
             assert here.rest_mapper.kind_for("boxes") == BOX
-            with pytest.raises(pt.NoMatch):
+            with pytest.raises(pt.errors.NoMatch):
                 await here.client.rest_mapping(pt.GroupVersionKind("far.pilotage.dev", "v1", "Circle"))
 
 
@@ -78,7 +78,7 @@ async def test_a_group_comes_from_one_server_until_that_is_withdrawn() -> None:
         here.withdraw(other)
         assert (await here.client.rest_mapping(BOX)).gvk == BOX
         here.withdraw(one)
-        with pytest.raises(pt.NoMatch):
+        with pytest.raises(pt.errors.NoMatch):
             await here.client.rest_mapping(BOX)
         here.aggregate(other)
         await here.client.create(Box(metadata=pt.ObjectMeta(name="a", namespace="default"), spec=Spec()))

@@ -27,7 +27,7 @@ async def test_a_burst_is_one_reconcile_after_the_quiet_time() -> None:
         async def reconcile(request: pt.Request) -> None:
             at.append(loop.time())
 
-        options = pt.ControllerOptions(debounce=pt.Debounce(quiet=0.5, maximum=5))
+        options = pt.ControllerOptions(debounce=pt.controller.Debounce(quiet=0.5, maximum=5))
         pt.ControllerBuilder(manager).for_(ConfigMap).with_options(options).complete(reconcile)
         await manager.run_until_idle()
         assert len(at) == 1  # an object of the initial list does not wait
@@ -68,7 +68,7 @@ async def test_events_of_all_kinds_of_a_controller_count_together() -> None:
         async def reconcile(request: pt.Request) -> None:
             seen.append(str(request))
 
-        options = pt.ControllerOptions(debounce=pt.Debounce(1))
+        options = pt.ControllerOptions(debounce=pt.controller.Debounce(1))
         (
             pt.ControllerBuilder(manager)
             .for_(ConfigMap)
@@ -109,7 +109,7 @@ async def test_a_channel_may_be_debounced_and_reports_what_waits() -> None:
         async def reconcile(request: pt.Request) -> None:
             seen.append(request.name)
 
-        source = pt.Channel(events, pt.enqueue_request_for_object, debounce=pt.Debounce(60))
+        source = pt.Channel(events, pt.enqueue_request_for_object, debounce=pt.controller.Debounce(60))
         pt.ControllerBuilder(manager).named("x").watches_raw_source(source).complete(reconcile)
         await manager.run_until_idle()
         for _ in range(3):

@@ -107,7 +107,7 @@ async def test_all_forms_of_a_gpu_are_known_without_discovery() -> None:
             for reader in (manager.client, manager.api_reader):
                 with pytest.raises(pt.InvalidDefinition, match=r"Cluster\.none\(\) has no API server"):
                     await reader.get(ConfigMap, "a", namespace="b")
-            with pytest.raises(pt.NoMatch):
+            with pytest.raises(pt.errors.NoMatch):
                 await manager.client.get(pt.GroupVersionKind("device.nvidia.com", "v1alpha1", "Switch"), "a")
 
 
@@ -120,7 +120,7 @@ async def test_it_is_closed_with_the_manager_whether_it_was_added_before_or_afte
             devices = devices or manager.add_device_api(str(target))
             async with started(manager):
                 assert len(await manager.client.list(GPU)) == 1
-        with pytest.raises(pt.ConnectionLost, match="closed"):
+        with pytest.raises(pt.errors.ConnectionLost, match="closed"):
             await devices.v1alpha1.gpus.list()
 
 
@@ -130,7 +130,7 @@ async def test_it_is_added_once_and_before_the_start() -> None:
         with pytest.raises(pt.InvalidDefinition, match="already"):
             manager.add_device_api(str(target))
         await manager.run_until_idle()
-        with pytest.raises(pt.AlreadyStarted, match="Device API"):
+        with pytest.raises(pt.manager.AlreadyStarted, match="Device API"):
             manager.add_device_api(str(target))
 
 
@@ -162,7 +162,7 @@ async def test_a_cluster_that_outlives_the_manager_can_have_another_with_devices
                     manager.add_device_api(str(target))
                 async with started(manager):
                     assert len(await manager.client.list(GPU)) == 1
-            with pytest.raises(pt.NoMatch):
+            with pytest.raises(pt.errors.NoMatch):
                 await cluster.client.list(GPU)
 
 
@@ -229,7 +229,7 @@ async def test_other_kinds_come_from_the_cluster(environment: Environment) -> No
             await client.patch(GPU, {"metadata": {"labels": {"rack": "a"}}}, name="gpu-0")
             await manager.run_until_idle()
             assert (await client.get(ConfigMap, "gpu-0", namespace=namespace)).data["rack"] == "a"
-            with pytest.raises(pt.NoMatch):
+            with pytest.raises(pt.errors.NoMatch):
                 await client.get(pt.GroupVersionKind("nowhere.pilotage.dev", "v1", "Nothing"), "a")
             assert manager.rest_mapper.kind_for("gpus") == GPU_KIND
             assert manager.rest_mapper.kind_for("configmaps").kind == "ConfigMap"
@@ -244,7 +244,7 @@ async def test_a_cluster_that_does_not_answer_does_not_stop_gpus() -> None:
         async with started(manager):
             await recorder.saw("gpu-0 GPU-gpu-0")
             assert (await manager.client.get(GPU_KIND, "gpu-0"))["spec"]["uuid"] == "GPU-gpu-0"
-            with pytest.raises(pt.ConnectionLost):
+            with pytest.raises(pt.errors.ConnectionLost):
                 await manager.client.get(pt.GroupVersionKind("apps", "v1", "Deployment"), "a", namespace="b")
             await manager.client.patch(GPU, {"metadata": {"labels": {"rack": "a"}}}, name="gpu-0")
             assert (await manager.client.get(GPU, "gpu-0")).metadata.labels == {"rack": "a"}
@@ -260,7 +260,7 @@ async def test_a_device_api_that_does_not_answer_does_not_stop_the_cluster() -> 
                     metadata = pt.ObjectMeta(name="a", namespace="default")
                     await client.create(ConfigMap(metadata=metadata, data={"a": "b"}))
                     assert (await client.get(ConfigMap, "a", namespace="default")).data == {"a": "b"}
-                    with pytest.raises(pt.ConnectionLost):
+                    with pytest.raises(pt.errors.ConnectionLost):
                         await client.api_reader.get(GPU, "gpu-0")
                     reading = asyncio.ensure_future(client.get(GPU, "gpu-0"))
                     async with serving(gpu("gpu-0"), target=target):

@@ -52,7 +52,12 @@ NAMES = sorted(set(ours()))
 
 
 def test_the_page_has_names_of_all_three() -> None:
-    assert {"pilotage.device.connect", "pt.Informer.add_event_handler", "pt.WorkTracker", "pt.intercept"} <= set(NAMES)
+    assert {
+        "pilotage.device.connect",
+        "pt.Informer.add_event_handler",
+        "pt.manager.WorkTracker",
+        "pt.intercept",
+    } <= set(NAMES)
 
 
 def test_the_names_of_ours_exist() -> None:

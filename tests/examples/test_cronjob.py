@@ -212,7 +212,7 @@ async def test_a_run_after_its_deadline_is_skipped() -> None:
 @pytest.mark.parametrize("real", [False, pytest.param(True, marks=pytest.mark.cluster)])
 async def test_webhooks_and_conversion_hold_for_both_versions(real: bool, request: pytest.FixtureRequest) -> None:
     where = over_there(request.getfixturevalue("real_control_plane")) if real else embedded("memory", "memory:")
-    server = pt.WebhookServer(pt.WebhookServerOptions(host="127.0.0.1", port=0))
+    server = pt.webhook.WebhookServer(pt.webhook.WebhookServerOptions(host="127.0.0.1", port=0))
     async with (
         where as environment,
         pt.Manager(environment.cluster(), pt.ManagerOptions(webhook_server=server)) as manager,

@@ -73,7 +73,7 @@ async def five_minutes(reading: Reading) -> Seen:
     seen = Seen([], [], [], [])
 
     def options(identity: str) -> pt.ManagerOptions:
-        callbacks = pt.LeaderCallbacks(on_started_leading=lambda: seen.leaders.append(identity))
+        callbacks = pt.manager.LeaderCallbacks(on_started_leading=lambda: seen.leaders.append(identity))
         return pt.ManagerOptions(
             leader_election=True,
             leader_election_id="clocks",

@@ -122,7 +122,7 @@ def _trusts(context: ssl.SSLContext, pem: bytes) -> bool:
 
 class WebhookCertificate(CertificateFolder):
     def open(self, folder: Path) -> None:
-        self._files = pt.CertificateFiles(folder)
+        self._files = pt.webhook.CertificateFiles(folder)
         self._opened = False
 
     async def used(self) -> int:

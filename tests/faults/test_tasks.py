@@ -107,7 +107,7 @@ async def program() -> AsyncIterator[Program]:
         builder.watches(Secret, pt.enqueue_requests_from(lambda _: [pt.Request("by-secret", "default")]))
         builder.watches_raw_source(pt.Timer(10, pt.Request("by-timer", "default")))
         builder.watches_raw_source(pt.Channel(made.channel, pt.enqueue_request_for_object))
-        builder.watches_raw_source(pt.Func(feed))
+        builder.watches_raw_source(pt.controller.Func(feed))
         builder.complete(reconcile)
         pt.WebhookBuilder(manager).for_(Secret).with_defaulter(Labelling()).complete()
         made.running = asyncio.ensure_future(manager.start())

@@ -103,7 +103,7 @@ async def story(seed: int) -> str:
                 manager._lifecycle.on_signal(signal.SIGTERM)
             try:
                 await running
-            except (pt.ShutdownTimeout, pt.ShutdownForced) as error:
+            except (pt.manager.ShutdownTimeout, pt.manager.ShutdownForced) as error:
                 run.error = error
             run.ended = time()
         return await check(run, link, client)

@@ -150,14 +150,14 @@ async def test_lists_are_typed_selected_and_errors_of_a_bulk_delete_are_raised(p
         assert [one.spec.quantity for one in await client.list(Item)] == [1, 1, 1]
         chosen = await client.list(Item, namespace="default", labels="name!=b,name in (a,b)")
         assert [one.metadata.name for one in chosen] == ["a"]
-        with pytest.raises(pt.BadRequest):
+        with pytest.raises(pt.errors.BadRequest):
             await client.list(Item, namespace="default", labels="name=!=b")
         with pytest.raises(pt.NotFound):
             await client.get(Item, "absent", namespace="default")
         assert await client.find(Item, "absent", namespace="default") is None
         with pytest.raises(pt.NotFound):
             await client.delete(Item, "absent", namespace="default")
-        with pytest.raises(pt.BadRequest):
+        with pytest.raises(pt.errors.BadRequest):
             await client.delete_all_of(Item, namespace="default", labels="name=!=b")
         await client.delete_all_of(Item, namespace="default", labels="name!=b")
         assert [one.metadata.name for one in await client.list(Item)] == ["b"]

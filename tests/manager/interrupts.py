@@ -139,7 +139,7 @@ async def main():
 
 try:
     asyncio.run(main())
-except (pt.ShutdownTimeout, pt.ShutdownForced) as error:
+except (pt.manager.ShutdownTimeout, pt.manager.ShutdownForced) as error:
     for one in error.cut:
         say("cut", one)
     sys.exit(1)

@@ -84,7 +84,7 @@ async def main(name: str, kubeconfig: str, namespace: str, lease_seconds: float)
         lease_duration=lease_seconds,
         renew_deadline=lease_seconds * 2 / 3,
         retry_period=lease_seconds / 8,
-        leader_election_callbacks=pt.LeaderCallbacks(on_new_leader=lambda _: print("stands by", flush=True)),
+        leader_election_callbacks=pt.manager.LeaderCallbacks(on_new_leader=lambda _: print("stands by", flush=True)),
     )
     async with pt.Manager(pt.Cluster.connect(kubeconfig=kubeconfig), options) as manager:
 

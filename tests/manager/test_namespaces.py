@@ -118,6 +118,6 @@ async def test_namespaces_change_on_every_api_server(environment: Environment) -
         assert f"{second}/one" in seen
         manager.cache.set_namespaces([second])
         await manager.run_until_idle()
-        with pytest.raises(pt.NamespaceRemoved):
+        with pytest.raises(pt.cache.NamespaceRemoved):
             await manager.client.get(ConfigMap, "one", namespace=first)
         assert (await manager.client.get(ConfigMap, "one", namespace=second)).metadata.namespace == second

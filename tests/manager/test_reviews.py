@@ -99,7 +99,7 @@ async def test_a_refusal_is_used_again_for_half_a_minute_only() -> None:
 @pytest.mark.covers("T186")
 @pytest.mark.virtual_time
 async def test_an_api_server_that_fails_for_a_moment_is_asked_again() -> None:
-    server = Reviews(pt.ServiceUnavailable("starting"), pt.ConnectionLost("reset"))
+    server = Reviews(pt.ServiceUnavailable("starting"), pt.errors.ConnectionLost("reset"))
     assert await status(ReviewFilter(server, hello), "good") == 200  # type: ignore[arg-type]
     assert server.asked == ["TokenReview"] * 3 + ["SubjectAccessReview"]
 
@@ -162,4 +162,4 @@ async def test_a_service_account_with_the_role_reads_metrics_over_https(environm
 
 def test_certificates_need_secure_serving() -> None:
     with pytest.raises(pt.InvalidDefinition, match="metrics_certificates needs metrics_secure_serving=True"):
-        pt.ManagerOptions(metrics_certificates=pt.CertificateFiles("/certs"))
+        pt.ManagerOptions(metrics_certificates=pt.webhook.CertificateFiles("/certs"))

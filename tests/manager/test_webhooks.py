@@ -11,7 +11,7 @@ import pilotage as pt
 from ..webhook.books import Book, BookWebhook
 
 
-class Slow(pt.WebhookServer):
+class Slow(pt.webhook.WebhookServer):
     """Starts when it is allowed to."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ async def test_a_given_server_of_any_class_is_used_and_awaited() -> None:
 
 @pytest.mark.covers("T72")
 async def test_a_disabled_server_serves_and_registers_nothing() -> None:
-    server = pt.WebhookServer(pt.WebhookServerOptions(port=-1))
+    server = pt.webhook.WebhookServer(pt.webhook.WebhookServerOptions(port=-1))
     async with pt.Manager(pt.Cluster.embedded(), pt.ManagerOptions(webhook_server=server)) as manager:
         pt.WebhookBuilder(manager).for_(Book).with_defaulter(BookWebhook()).complete()
         running = asyncio.ensure_future(manager.start())
@@ -71,7 +71,7 @@ async def test_a_disabled_server_serves_and_registers_nothing() -> None:
 async def test_ready_fails_if_the_manager_stops_before() -> None:
     async with pt.Manager(pt.Cluster.embedded(), pt.ManagerOptions(webhook_server=Slow())) as manager:
         running = asyncio.ensure_future(manager.start(timeout=0))
-        with pytest.raises(pt.ManagerStopped, match="has stopped before it was ready"):
+        with pytest.raises(pt.manager.ManagerStopped, match="has stopped before it was ready"):
             await manager.ready()
         await running
 
@@ -87,7 +87,7 @@ async def test_ready_passes_the_error_of_the_start_on() -> None:
     async with pt.Manager(pt.Cluster.embedded(), pt.ManagerOptions(webhook_server=server)) as manager:
         manager.add(Failing())
         running = asyncio.ensure_future(manager.start())
-        with pytest.raises(pt.ManagerStopped) as raised:
+        with pytest.raises(pt.manager.ManagerStopped) as raised:
             await manager.ready()
         assert isinstance(raised.value.__cause__, ZeroDivisionError)
         with pytest.raises(ZeroDivisionError):

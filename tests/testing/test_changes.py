@@ -39,7 +39,7 @@ async def test_a_collection_that_cannot_be_watched_leaves_the_time() -> None:
         reads = ReadTransport(cluster.registry)
         changes = Changes(WriteTracker(), reads)
         async with changes.noticed():
-            reads.collections.add((pt.GroupVersionResource("no.such.group", "v1", "things"), ""))
+            reads.collections.add((pt.meta.GroupVersionResource("no.such.group", "v1", "things"), ""))
             assert not await changes.wait(1)
 
 

@@ -302,7 +302,7 @@ NOT_SERVED = "the server does not serve Copy of testing.pilotage.dev/v1: install
 
 async def test_a_kind_that_is_not_installed_is_the_reason_of_the_failure(pilotage_env: Environment) -> None:
     reconciler(pilotage_env)
-    with pytest.raises(pt.CacheSyncTimeout) as raised:
+    with pytest.raises(pt.controller.CacheSyncTimeout) as raised:
         await pilotage_env.run_until_idle()
     assert f"waiting for kind source: *v1.Copy to sync: {NOT_SERVED} (await cluster.install(" in str(raised.value)
 
@@ -383,7 +383,7 @@ async def test_idling_in_vain_ends_with_the_error_of_the_reconciler(pilotage_env
 
 
 async def test_a_callback_of_the_program_for_failures_is_called_in_a_test_too() -> None:
-    failures: list[pt.ReconcileFailure] = []
+    failures: list[pt.manager.ReconcileFailure] = []
     async with Environment(options=pt.ManagerOptions(on_reconcile_failure=failures.append)) as env:
         await env.cluster.install(Copy)
         reconciler(env)
@@ -462,7 +462,7 @@ async def test_idleness_after_a_running_block_is_refused_with_what_to_do() -> No
     async with Environment() as environment:
         async with environment.running():
             pass
-        with pytest.raises(pt.ManagerStopped) as caught:
+        with pytest.raises(pt.manager.ManagerStopped) as caught:
             await environment.run_until_idle()
     assert str(caught.value) == (
         "the manager of this environment has stopped, as it does at the end of a running() block: call run_until_idle "

@@ -110,7 +110,7 @@ async def test_reviews_which_are_not_stored_are_not_deleted(tmp_path: Path) -> N
 async def test_an_object_that_was_updated_in_an_old_version_is_deleted_without_the_conversion_webhook(
     tmp_path: Path,
 ) -> None:
-    options = pt.ManagerOptions(webhook_server_options=pt.WebhookServerOptions(host="127.0.0.1", port=0))
+    options = pt.ManagerOptions(webhook_server_options=pt.webhook.WebhookServerOptions(host="127.0.0.1", port=0))
     async with served(tmp_path) as (config, client):
         async with remote_environment(config, options) as env:
             pt.WebhookBuilder(env.manager).for_(Schedule).with_conversion(ScheduleV1).complete()

@@ -19,13 +19,13 @@ def conditions_of_built_in_kinds(pod: Pod, job: Job, own: list[pt.Condition]) ->
     assert_type(pt.find_status_condition(pod.status.conditions, "Ready"), PodCondition | None)
     assert_type(pt.find_status_condition(own, "Ready"), pt.Condition | None)
     pt.is_status_condition_true(job.status.conditions, "Complete")
-    pt.remove_status_condition(pod.status.conditions, "Ready")
+    pt.meta.remove_status_condition(pod.status.conditions, "Ready")
     pt.set_status_condition(pod.status.conditions, JobCondition(type="A", status="True"))  # type: ignore[misc]
     pt.find_status_condition([pod], "Ready")  # type: ignore[type-var]
 
 
 async def outcomes_of_calls(client: pt.Client, pods: list[Pod]) -> None:
-    assert_type(await pt.gather([client.create(pod) for pod in pods], limit=5), list[Pod | Exception])
+    assert_type(await pt.workqueue.gather([client.create(pod) for pod in pods], limit=5), list[Pod | Exception])
     assert_type(await client.patch_status(Pod, {"status": {}}, name="a", namespace="b"), Pod)
     assert_type(await client.patch_status(pods[0], {"status": {}}), Pod)
     await client.patch_status(Pod, {"status": {}})  # type: ignore[call-overload]
@@ -39,8 +39,8 @@ def durations_are_numbers_or_timedeltas() -> None:
 
 
 class Address(pt.Model):
-    host_ip: str = pt.json_name("hostIP")
-    external_ips: list[str] = pt.json_name("externalIPs", default=[])
+    host_ip: str = pt.meta.json_name("hostIP")
+    external_ips: list[str] = pt.meta.json_name("externalIPs", default=[])
 
 
 Address(host_ip="127.0.0.1")
@@ -48,6 +48,6 @@ Address()  # type: ignore[call-arg]
 
 
 def owners(pod: Pod, job: Job) -> bool:
-    pt.has_owner_reference(pod.metadata.owner_references, pod)
-    pt.has_owner_reference(pod, pod.metadata)  # type: ignore[arg-type]
-    return pt.has_owner_reference(pod, job)
+    pt.meta.has_owner_reference(pod.metadata.owner_references, pod)
+    pt.meta.has_owner_reference(pod, pod.metadata)  # type: ignore[arg-type]
+    return pt.meta.has_owner_reference(pod, job)

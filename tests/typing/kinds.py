@@ -81,15 +81,15 @@ def reconcilers(manager: pt.Manager) -> None:
     pods.complete(Reconciler())
     pods.complete(PodReconciler())
     pods.complete(lambda request: reconcile(request))
-    pods.complete(pt.as_reconciler(manager.client, Pod, reconcile_object))
+    pods.complete(pt.controller.as_reconciler(manager.client, Pod, reconcile_object))
     pods.complete(reconcile_object)  # type: ignore[arg-type]
 
     config_maps = pt.ControllerBuilder(manager).for_(ConfigMap)
     config_maps.complete(Reconciler())
     config_maps.complete(reconcile_pod)  # type: ignore[arg-type]
     config_maps.complete(PodReconciler())  # type: ignore[arg-type]
-    config_maps.complete(pt.as_reconciler(manager.client, Pod, reconcile_object))  # type: ignore[arg-type]
-    pt.as_reconciler(manager.client, ConfigMap, reconcile_object)  # type: ignore[arg-type]
+    config_maps.complete(pt.controller.as_reconciler(manager.client, Pod, reconcile_object))  # type: ignore[arg-type]
+    pt.controller.as_reconciler(manager.client, ConfigMap, reconcile_object)  # type: ignore[arg-type]
 
 
 def handlers(builder: pt.ControllerBuilder) -> None:
@@ -112,7 +112,7 @@ def handlers(builder: pt.ControllerBuilder) -> None:
 
 def predicates(builder: pt.ControllerBuilder) -> None:
     builder.for_(Pod, predicates=[pt.generation_changed, pod_event, resource_event, pt.on_object(is_scheduled)])
-    builder.owns(Pod, predicates=[pt.not_(pod_event), pt.and_(pod_event, pt.label_changed)])
+    builder.owns(Pod, predicates=[pt.not_(pod_event), pt.and_(pod_event, pt.controller.label_changed)])
     builder.watches(Pod, of_anything, predicates=[pt.on_object(lambda pod: pod.spec is None)])
     builder.with_event_filter(pt.generation_changed, resource_event)
     builder.for_(ConfigMap, predicates=[pod_event])  # type: ignore[list-item]
@@ -123,11 +123,11 @@ def predicates(builder: pt.ControllerBuilder) -> None:
 def sources(manager: pt.Manager, informer: pt.Informer[Pod]) -> None:
     pt.Kind(manager.cache, Pod, pt.enqueue_requests_from(of_pod), pod_event)
     pt.Kind(manager.cache, ConfigMap, pt.enqueue_requests_from(of_pod))  # type: ignore[arg-type]
-    pt.InformerSource(informer, pt.enqueue_requests_from(of_pod), pod_event)
-    pt.InformerSource(informer, pt.enqueue_requests_from(of_config_map))  # type: ignore[arg-type]
+    pt.controller.InformerSource(informer, pt.enqueue_requests_from(of_pod), pod_event)
+    pt.controller.InformerSource(informer, pt.enqueue_requests_from(of_config_map))  # type: ignore[arg-type]
 
 
-def indexes(cache: pt.Cache, informer: pt.Informer[Pod]) -> None:
+def indexes(cache: pt.cache.Cache, informer: pt.Informer[Pod]) -> None:
     cache.index_field(Pod, "node", node_of)
     cache.index_field(Pod, "node", lambda pod: [pod.metadata.name])
     cache.index_field(POD, "node", lambda document: [document["spec"]["nodeName"]])
@@ -139,7 +139,7 @@ def indexes(cache: pt.Cache, informer: pt.Informer[Pod]) -> None:
     informer.add_index("node", lambda config_map: [config_map.data])  # type: ignore[attr-defined]
 
 
-def events(event: pt.Event[Pod], informed: pt.InformerEvent[Pod], watched: WatchedEvent[Pod]) -> None:
+def events(event: pt.Event[Pod], informed: pt.cache.InformerEvent[Pod], watched: WatchedEvent[Pod]) -> None:
     assert_type(event.type, Literal["create", "update", "delete", "generic"])
     assert_type(event.object, Pod)
     assert_type(event.old, Pod | None)
@@ -151,7 +151,7 @@ def events(event: pt.Event[Pod], informed: pt.InformerEvent[Pod], watched: Watch
         ...
 
 
-async def reads(client: pt.Client, cache: pt.Cache, factory: pt.SharedInformerFactory) -> None:
+async def reads(client: pt.Client, cache: pt.cache.Cache, factory: pt.SharedInformerFactory) -> None:
     assert_type(await client.get(Pod, "a"), Pod)
     assert_type(await client.get(POD, "a"), pt.Unstructured)
     assert_type(await client.get(pt.metadata_only(Pod), "a"), pt.PartialObjectMetadata)

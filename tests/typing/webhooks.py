@@ -38,7 +38,7 @@ class Anything:
     def default(self, document: pt.Unstructured) -> None: ...
 
 
-async def handle(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+async def handle(request: pt.AdmissionRequest) -> pt.webhook.AdmissionResponse:
     assert_type(request.decode(Pod), Pod)
     assert_type(request.decode_old(POD), pt.Unstructured)
     return pt.allowed()
@@ -50,7 +50,9 @@ def webhooks(manager: pt.Manager) -> None:
     builder.with_defaulter(PodWebhook()).with_validator(PodWebhook()).complete()
     builder.with_defaulter(PodWebhookWithRequest()).with_validator(PodWebhookWithRequest()).complete()
     builder.with_validator(PodWebhookThatAsksOnDelete()).complete()
-    builder.with_mutating_handler(handle).with_validating_handler(pt.multi_validating_handler(handle)).complete()
+    builder.with_mutating_handler(handle).with_validating_handler(
+        pt.webhook.multi_validating_handler(handle)
+    ).complete()
     pt.WebhookBuilder(manager).for_(POD).with_defaulter(Anything()).complete()
 
     wrong = pt.WebhookBuilder(manager).for_(ConfigMap)

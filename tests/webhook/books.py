@@ -88,7 +88,7 @@ def admission_request(operation: str = "CREATE", **fields: Any) -> pt.AdmissionR
     return pt.AdmissionRequest.from_document(request(operation, **fields))
 
 
-def applied(response: pt.AdmissionResponse, document: Document) -> Document:
+def applied(response: pt.webhook.AdmissionResponse, document: Document) -> Document:
     """The document with the patch of a response, as the API server applies it."""
     patched: Document = json_patch.apply(document, list(response.patches))
     return patched

@@ -32,14 +32,16 @@ def environment(cluster: pt.Cluster, clock: Any = None) -> WebhookEnvironment:
     )
 
 
-def book_server(**options: Any) -> pt.WebhookServer:
+def book_server(**options: Any) -> pt.webhook.WebhookServer:
     """A server with the validator of books, on a free port of loopback."""
-    server = pt.WebhookServer(pt.WebhookServerOptions(host="127.0.0.1", port=0, **{"serve": True} | options))
+    server = pt.webhook.WebhookServer(
+        pt.webhook.WebhookServerOptions(host="127.0.0.1", port=0, **{"serve": True} | options)
+    )
     declare_books(server)
     return server
 
 
-def declare_books(server: pt.WebhookServer, handler: pt.AdmissionHandler | None = None) -> None:
+def declare_books(server: pt.webhook.WebhookServer, handler: pt.webhook.AdmissionHandler | None = None) -> None:
     class Manager:
         webhook_server = server
 
@@ -48,7 +50,7 @@ def declare_books(server: pt.WebhookServer, handler: pt.AdmissionHandler | None 
 
 
 @asynccontextmanager
-async def started(server: pt.WebhookServer, cluster: pt.Cluster, clock: Any = None) -> AsyncIterator[None]:
+async def started(server: pt.webhook.WebhookServer, cluster: pt.Cluster, clock: Any = None) -> AsyncIterator[None]:
     """The server runs for the length of the block."""
     server.attach(lambda: environment(cluster, clock))
     async with asyncio.TaskGroup() as tasks:
@@ -68,7 +70,7 @@ async def bundle_of(cluster: pt.Cluster) -> bytes:
     return base64.b64decode(configuration["webhooks"][0]["clientConfig"]["caBundle"])
 
 
-def https(server: pt.WebhookServer, bundle: bytes) -> HTTPClient:
+def https(server: pt.webhook.WebhookServer, bundle: bytes) -> HTTPClient:
     return HTTPClient("127.0.0.1", server.address[1], ssl=tls.client_context(ca_data=bundle.decode()))
 
 

@@ -31,13 +31,13 @@ async def test_a_service_is_registered_in_a_pod_and_a_host_elsewhere(monkeypatch
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
     async with pt.Cluster.embedded() as cluster:
         pod, elsewhere = remote(cluster, "https://10.96.0.1"), remote(cluster, "https://127.0.0.1:6443")
-        options = pt.WebhookServerOptions()
+        options = pt.webhook.WebhookServerOptions()
         assert reachable_address(options, pod, 9443) == ServiceAddress("webhook-service", "books")
         assert reachable_address(options, elsewhere, 9443) == HostAddress("127.0.0.1", 9443)
-        named = pt.WebhookServerOptions(reachable_host="laptop.example.com")
+        named = pt.webhook.WebhookServerOptions(reachable_host="laptop.example.com")
         assert reachable_address(named, pod, 9443) == HostAddress("laptop.example.com", 9443)
         service = ServiceAddress("books", "library", 8443)
-        assert reachable_address(pt.WebhookServerOptions(service=service), elsewhere, 9443) == service
+        assert reachable_address(pt.webhook.WebhookServerOptions(service=service), elsewhere, 9443) == service
 
 
 def test_client_configs_are_those_of_kubernetes() -> None:

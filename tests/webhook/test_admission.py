@@ -33,7 +33,7 @@ def test_the_objects_of_a_request_are_decoded() -> None:
 
 @pytest.mark.covers("T179")
 def test_raw_json_and_documents_are_decoded_alike() -> None:
-    assert pt.from_yaml(Book, msgspec.json.encode(book())) == pt.from_document(Book, book())
+    assert pt.from_yaml(Book, msgspec.json.encode(book())) == pt.meta.from_document(Book, book())
 
 
 @pytest.mark.covers("T179")
@@ -45,11 +45,13 @@ def test_a_kind_without_a_class_is_decoded_to_its_document() -> None:
 
 @pytest.mark.covers("T179")
 def test_an_object_of_another_kind_or_of_none_is_an_error() -> None:
-    with pytest.raises(pt.DecodeError, match=r"is Pod of v1, and cannot be decoded as Book of books\.pilotage\.dev/v1"):
+    with pytest.raises(
+        pt.errors.DecodeError, match=r"is Pod of v1, and cannot be decoded as Book of books\.pilotage\.dev/v1"
+    ):
         admission_request(object={"apiVersion": "v1", "kind": "Pod"}).decode(Book)
-    with pytest.raises(pt.DecodeError, match="has no apiVersion or no kind"):
+    with pytest.raises(pt.errors.DecodeError, match="has no apiVersion or no kind"):
         admission_request(object={"metadata": {}}).decode(Book)
-    with pytest.raises(pt.DecodeError, match="there is no content to decode: the request has no oldObject"):
+    with pytest.raises(pt.errors.DecodeError, match="there is no content to decode: the request has no oldObject"):
         admission_request(object=book()).decode_old(Book)
 
 
@@ -62,7 +64,7 @@ def test_a_scale_is_decoded_as_a_scale() -> None:
 
 
 def test_a_request_of_wrong_types_is_an_error_with_its_place() -> None:
-    with pytest.raises(pt.DecodeError, match=r"`\$\.userInfo\.groups`"):
+    with pytest.raises(pt.errors.DecodeError, match=r"`\$\.userInfo\.groups`"):
         admission_request(userInfo={"groups": "admins"})
 
 
@@ -75,19 +77,21 @@ def test_responses_have_the_status_of_controller_runtime() -> None:
     }
     refused = pt.denied("no").document("1")
     assert (refused["allowed"], refused["status"]["code"], refused["status"]["reason"]) == (False, 403, "Forbidden")
-    failed = pt.errored(400, ValueError("bad")).document("1")["status"]
+    failed = pt.webhook.errored(400, ValueError("bad")).document("1")["status"]
     assert (failed["code"], failed["message"], "reason" in failed) == (400, "bad", False)
-    assert pt.AdmissionResponse(True).document("1")["status"]["code"] == 200
+    assert pt.webhook.AdmissionResponse(True).document("1")["status"]["code"] == 200
 
 
 @pytest.mark.covers("T174")
 def test_patches_are_one_blob_with_their_type() -> None:
     operations: list[dict[str, Any]] = [{"op": "remove", "path": "/a"}, {"op": "add", "path": "/b", "value": 1}]
-    document = pt.patched("", *operations).document("1")
+    document = pt.webhook.patched("", *operations).document("1")
     assert document["patchType"] == "JSONPatch"
     assert msgspec.json.decode(base64.b64decode(document["patch"])) == operations
-    assert "patchType" not in pt.patched("").document("1")
-    assert pt.patch_response(book(), book(pages=20)).patches == [{"op": "replace", "path": "/spec/pages", "value": 20}]
+    assert "patchType" not in pt.webhook.patched("").document("1")
+    assert pt.webhook.patch_response(book(), book(pages=20)).patches == [
+        {"op": "replace", "path": "/spec/pages", "value": 20}
+    ]
 
 
 @pytest.mark.covers("T174")

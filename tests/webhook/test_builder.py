@@ -15,7 +15,7 @@ class Manager:
     """Only the server of a manager."""
 
     def __init__(self) -> None:
-        self.webhook_server = pt.WebhookServer()
+        self.webhook_server = pt.webhook.WebhookServer()
 
 
 @pytest.mark.covers("T180")
@@ -65,7 +65,7 @@ def test_paths_can_be_chosen_and_are_checked() -> None:
 
 @pytest.mark.covers("T180")
 def test_both_styles_at_once_are_an_error() -> None:
-    async def handle(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+    async def handle(request: pt.AdmissionRequest) -> pt.webhook.AdmissionResponse:
         return pt.allowed()
 
     builder = WebhookBuilder(Manager()).for_(Book)
@@ -98,9 +98,9 @@ def test_a_path_that_is_served_already_is_left_as_it_is() -> None:
 
 
 async def test_a_kind_without_a_class_is_given_as_documents() -> None:
-    async def handle(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+    async def handle(request: pt.AdmissionRequest) -> pt.webhook.AdmissionResponse:
         assert request.object is not None
-        return pt.patched("", {"op": "add", "path": "/metadata/labels", "value": {"seen": "yes"}})
+        return pt.webhook.patched("", {"op": "add", "path": "/metadata/labels", "value": {"seen": "yes"}})
 
     manager = Manager()
     gvk = pt.GroupVersionKind("books.pilotage.dev", "v1", "Book")
@@ -120,7 +120,7 @@ def test_a_subresource_of_another_kind_needs_a_handler_for_documents() -> None:
 
 
 def test_the_resource_of_a_built_in_kind_is_known_without_its_class() -> None:
-    async def handle(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+    async def handle(request: pt.AdmissionRequest) -> pt.webhook.AdmissionResponse:
         return pt.allowed()
 
     manager = Manager()

@@ -30,8 +30,8 @@ def http(body: bytes | Document, headers: tuple[tuple[str, str], ...] = JSON, ta
     return HTTPRequest("POST", target, Headers(headers), data)
 
 
-def endpoint(handler: pt.AdmissionHandler | None = None, **options: Any) -> WebhookEndpoint:
-    webhook = pt.AdmissionWebhook(handler or validating(Book, BookWebhook()), WebhookOptions(**options))
+def endpoint(handler: pt.webhook.AdmissionHandler | None = None, **options: Any) -> WebhookEndpoint:
+    webhook = pt.webhook.AdmissionWebhook(handler or validating(Book, BookWebhook()), WebhookOptions(**options))
     return WebhookEndpoint("/validate", webhook)
 
 
@@ -40,11 +40,11 @@ async def answer(to: WebhookEndpoint, request: HTTPRequest) -> tuple[int, Docume
     return response.status, msgspec.json.decode(response.body)
 
 
-async def raising(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+async def raising(request: pt.AdmissionRequest) -> pt.webhook.AdmissionResponse:
     raise KeyError("oops")
 
 
-async def hanging(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+async def hanging(request: pt.AdmissionRequest) -> pt.webhook.AdmissionResponse:
     await asyncio.Event().wait()
     raise AssertionError("never")
 
@@ -128,7 +128,7 @@ async def test_a_handler_that_raises_is_an_http_error_so_that_the_failure_policy
 
 
 async def test_a_handler_that_cannot_decode_its_object_refuses_it() -> None:
-    async def handle(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+    async def handle(request: pt.AdmissionRequest) -> pt.webhook.AdmissionResponse:
         request.decode(Book)
         return pt.allowed()
 
@@ -140,7 +140,7 @@ async def test_a_handler_that_cannot_decode_its_object_refuses_it() -> None:
 @pytest.mark.covers("T178")
 async def test_without_recovery_the_error_ends_the_server() -> None:
     errors: list[BaseException] = []
-    webhook = pt.AdmissionWebhook(raising, WebhookOptions(recover_panic=False))
+    webhook = pt.webhook.AdmissionWebhook(raising, WebhookOptions(recover_panic=False))
     status, _ = await answer(WebhookEndpoint("/validate", webhook, errors.append), http(review(object=book())))
     assert status == 500
     assert [repr(error) for error in errors] == ["KeyError('oops')"]
@@ -175,7 +175,7 @@ async def test_a_call_without_http_gives_the_same_answer() -> None:
     asked = review(object=book("winter"))
     _, over_http = await answer(endpoint(), http(asked))
     assert await endpoint().local(asked) == over_http
-    with pytest.raises(pt.InternalError, match="panic: KeyError"):
+    with pytest.raises(pt.errors.InternalError, match="panic: KeyError"):
         await endpoint(raising).local(review(object=book()))
 
 
@@ -184,7 +184,7 @@ async def test_a_context_function_and_log_fields_surround_the_handler() -> None:
     tenant = contextvars.ContextVar("tenant", default="none")
     seen: list[tuple[str, object]] = []
 
-    async def handle(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+    async def handle(request: pt.AdmissionRequest) -> pt.webhook.AdmissionResponse:
         seen.append((tenant.get(), logged_fields().get("requestID")))
         return pt.allowed()
 
@@ -205,7 +205,7 @@ async def test_a_context_function_and_log_fields_surround_the_handler() -> None:
 
 
 async def test_requests_are_counted_by_path_and_code() -> None:
-    at = WebhookEndpoint("/counted", pt.AdmissionWebhook(raising))
+    at = WebhookEndpoint("/counted", pt.webhook.AdmissionWebhook(raising))
     await at(http(review(object=book())))
     lines = [line for line in REGISTRY.render().splitlines() if '"/counted"' in line]
     assert 'controller_runtime_webhook_requests_total{webhook="/counted",code="500"} 1' in lines
@@ -222,12 +222,12 @@ async def test_an_error_around_the_handler_is_recovered_too(broken: str) -> None
     def fail(_: object) -> Any:
         raise KeyError("absent")
 
-    def patch(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
-        return pt.AdmissionResponse(True, pt.allowed().status, [{"op": "add", "path": "/a", "value": object()}])
+    def patch(request: pt.AdmissionRequest) -> pt.webhook.AdmissionResponse:
+        return pt.webhook.AdmissionResponse(True, pt.allowed().status, [{"op": "add", "path": "/a", "value": object()}])
 
     given: dict[str, Any] = {broken: fail} if broken != "patch" else {}
     options = WebhookOptions(**given)
-    webhook = pt.AdmissionWebhook(patch if broken == "patch" else lambda request: pt.allowed(), options)
+    webhook = pt.webhook.AdmissionWebhook(patch if broken == "patch" else lambda request: pt.allowed(), options)
     status, document = await answer(WebhookEndpoint("/validate", webhook, ended.append), http(review(object=book())))
     assert (status, ended) == (500, [])
     assert document["message"].endswith("[recovered]")
@@ -235,10 +235,10 @@ async def test_an_error_around_the_handler_is_recovered_too(broken: str) -> None
 
 @pytest.mark.covers("T178")
 async def test_without_recovery_a_timeout_of_the_handlers_own_ends_the_server() -> None:
-    async def late(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+    async def late(request: pt.AdmissionRequest) -> pt.webhook.AdmissionResponse:
         raise TimeoutError("of another server")
 
     ended: list[BaseException] = []
-    webhook = pt.AdmissionWebhook(late, WebhookOptions(recover_panic=False))
+    webhook = pt.webhook.AdmissionWebhook(late, WebhookOptions(recover_panic=False))
     await answer(WebhookEndpoint("/validate", webhook, ended.append), http(review(object=book())))
     assert [repr(error) for error in ended] == ["TimeoutError('of another server')"]

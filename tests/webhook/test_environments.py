@@ -26,15 +26,15 @@ class ShelfStatus(pt.Model):
     replicas: int = 0
 
 
-@pt.resource(group="shelves.pilotage.dev", version="v1", plural="shelves", status=True, scale=pt.Scale())
+@pt.resource(group="shelves.pilotage.dev", version="v1", plural="shelves", status=True, scale=pt.markers.Scale())
 class Shelf(pt.Resource):
     spec: ShelfSpec
     status: ShelfStatus | None = None
 
 
 async def manager_of(environment: Environment) -> pt.Manager:
-    options = pt.WebhookServerOptions(host="127.0.0.1", port=0)
-    return pt.Manager(environment.cluster(), pt.ManagerOptions(webhook_server=pt.WebhookServer(options)))
+    options = pt.webhook.WebhookServerOptions(host="127.0.0.1", port=0)
+    return pt.Manager(environment.cluster(), pt.ManagerOptions(webhook_server=pt.webhook.WebhookServer(options)))
 
 
 @asynccontextmanager
@@ -99,14 +99,14 @@ async def no_longer_called(client: pt.Client) -> None:
             try:
                 await client.create(a_book("unchecked"), dry_run=True)
                 return
-            except pt.InternalError:
+            except pt.errors.InternalError:
                 await asyncio.sleep(0.02)
 
 
 async def test_status_and_scale_are_passed_on_if_they_are_asked_for(environment: Environment) -> None:
     seen: list[tuple[str, str, str]] = []
 
-    async def handle(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+    async def handle(request: pt.AdmissionRequest) -> pt.webhook.AdmissionResponse:
         seen.append((request.operation, request.subresource, request.kind.kind))
         if request.subresource == "scale":
             scale = request.decode(Scale)
@@ -135,11 +135,11 @@ async def test_status_and_scale_are_passed_on_if_they_are_asked_for(environment:
     ]
 
 
-async def fail(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+async def fail(request: pt.AdmissionRequest) -> pt.webhook.AdmissionResponse:
     raise KeyError("oops")
 
 
-async def hang(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+async def hang(request: pt.AdmissionRequest) -> pt.webhook.AdmissionResponse:
     await asyncio.Event().wait()
     raise AssertionError("never")
 
@@ -162,7 +162,7 @@ async def test_a_handler_that_hangs_is_given_up_by_an_embedded_api_server() -> N
         assert 2 <= asyncio.get_running_loop().time() - start < 3  # two calls, one second each
 
 
-async def check_failure_policies(environment: Environment, handler: pt.AdmissionHandler) -> None:
+async def check_failure_policies(environment: Environment, handler: pt.webhook.AdmissionHandler) -> None:
     async with await manager_of(environment) as manager:
         await manager.cluster.install(Book)
         for policy in ("Ignore", "Fail"):
@@ -181,7 +181,7 @@ async def check_failure_policies(environment: Environment, handler: pt.Admission
             ignored["metadata"]["labels"] = {"policy": "Ignore"}
             failing["metadata"]["labels"] = {"policy": "Fail"}
             assert (await client.create(ignored)).metadata.uid
-            with pytest.raises(pt.InternalError, match="failed calling webhook"):
+            with pytest.raises(pt.errors.InternalError, match="failed calling webhook"):
                 await client.create(failing)
 
 
@@ -189,7 +189,7 @@ async def check_failure_policies(environment: Environment, handler: pt.Admission
 async def test_a_second_program_on_the_same_file_meets_the_webhooks(tmp_path: Path, serve: bool | None) -> None:
     """Called over HTTPS if they are served, and else the write is refused: it is never stored unchecked."""
     url = f"sqlite:{tmp_path}/shared.db"
-    server = pt.WebhookServer(pt.WebhookServerOptions(host="127.0.0.1", port=0, serve=serve))
+    server = pt.webhook.WebhookServer(pt.webhook.WebhookServerOptions(host="127.0.0.1", port=0, serve=serve))
     async with (
         pt.Manager(pt.Cluster.embedded(url), pt.ManagerOptions(webhook_server=server)) as manager,
         pt.Cluster.embedded(url) as second,
@@ -198,7 +198,7 @@ async def test_a_second_program_on_the_same_file_meets_the_webhooks(tmp_path: Pa
         pt.WebhookBuilder(manager).for_(Book).with_validator(BookWebhook()).complete()
         client = second.client.with_namespace("default")
         async with started(manager):
-            refusal = pt.Invalid if serve else pt.InternalError
+            refusal = pt.Invalid if serve else pt.errors.InternalError
             with pytest.raises(refusal, match="must begin with a capital" if serve else r"in-process\.invalid"):
                 await client.create(a_book("winter", "winter"))
         await client.create(a_book("winter", "winter"))

@@ -33,8 +33,8 @@ def issue(folder: Path) -> Certificate:
 @pytest.mark.covers("T184")
 async def test_missing_files_are_an_error_that_names_them(tmp_path: Path) -> None:
     errors = ERRORS.labels().value
-    with pytest.raises(pt.NoCredentials, match=r"tls\.crt and .*tls\.key: .*No such file"):
-        await pt.CertificateFiles(tmp_path).open()
+    with pytest.raises(pt.errors.NoCredentials, match=r"tls\.crt and .*tls\.key: .*No such file"):
+        await pt.webhook.CertificateFiles(tmp_path).open()
     assert ERRORS.labels().value == errors + 1
 
 
@@ -43,14 +43,14 @@ async def test_an_encrypted_key_is_an_error_and_nothing_asks_for_its_password(tm
     encryption = BestAvailableEncryption(b"secret")
     encrypted = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
     (tmp_path / "tls.key").write_bytes(encrypted)
-    with pytest.raises(pt.NoCredentials, match="the key is encrypted, and its password cannot be entered here"):
-        await pt.CertificateFiles(tmp_path).open()
+    with pytest.raises(pt.errors.NoCredentials, match="the key is encrypted, and its password cannot be entered here"):
+        await pt.webhook.CertificateFiles(tmp_path).open()
 
 
 @pytest.mark.covers("T184")
 async def test_files_are_read_at_the_start_and_counted(tmp_path: Path) -> None:
     reads = READS.labels().value
-    pair, files = issue(tmp_path), pt.CertificateFiles(tmp_path)
+    pair, files = issue(tmp_path), pt.webhook.CertificateFiles(tmp_path)
     await files.open()
     assert (files.certificate, files.bundle) == (pair, b"")
     assert READS.labels().value == reads + 1
@@ -60,7 +60,7 @@ async def test_files_are_read_at_the_start_and_counted(tmp_path: Path) -> None:
 async def test_a_new_pair_is_used_after_a_write_a_swap_and_a_move(tmp_path: Path) -> None:
     folder = tmp_path / "certs"
     issue(folder)
-    files = pt.CertificateFiles(folder)
+    files = pt.webhook.CertificateFiles(folder)
     await files.open()
     assert not files.reread()
     written = issue(folder)
@@ -83,7 +83,7 @@ async def test_a_swapped_link_is_noticed_as_a_kubelet_swaps_it(tmp_path: Path) -
     issue(tmp_path / "first")
     second = issue(tmp_path / "second")
     (tmp_path / "data").symlink_to("first")
-    files = pt.CertificateFiles(tmp_path / "data")
+    files = pt.webhook.CertificateFiles(tmp_path / "data")
     await files.open()
     (tmp_path / "new").symlink_to("second")
     (tmp_path / "new").rename(tmp_path / "data")
@@ -93,7 +93,7 @@ async def test_a_swapped_link_is_noticed_as_a_kubelet_swaps_it(tmp_path: Path) -
 
 @pytest.mark.covers("T184", "F30")
 async def test_a_pair_that_does_not_match_is_not_used(tmp_path: Path) -> None:
-    pair, files = issue(tmp_path), pt.CertificateFiles(tmp_path)
+    pair, files = issue(tmp_path), pt.webhook.CertificateFiles(tmp_path)
     await files.open()
     (tmp_path / "tls.crt").write_bytes(certificates.self_signed("localhost").certificate)
     assert not files.reread()
@@ -104,7 +104,7 @@ async def test_a_pair_that_does_not_match_is_not_used(tmp_path: Path) -> None:
 @pytest.mark.virtual_time
 async def test_a_change_is_reported(tmp_path: Path) -> None:
     issue(tmp_path)
-    files, changed = pt.CertificateFiles(tmp_path), asyncio.Event()
+    files, changed = pt.webhook.CertificateFiles(tmp_path), asyncio.Event()
     await files.open()
     running = asyncio.ensure_future(files.run(changed.set))
     pair = issue(tmp_path)
@@ -115,7 +115,7 @@ async def test_a_change_is_reported(tmp_path: Path) -> None:
 
 @pytest.mark.covers("T184")
 def test_every_replica_watches_the_files() -> None:
-    assert pt.WebhookServer.needs_leader_election is False
+    assert pt.webhook.WebhookServer.needs_leader_election is False
 
 
 def test_a_certificate_can_be_issued_for_names_and_addresses() -> None:

@@ -148,7 +148,7 @@ async def test_a_run_leaves_the_conversion_of_a_deployed_program_to_it_and_works
     definition["spec"]["conversion"] = declaration.conversion(service)
     async with pt.Cluster.embedded() as cluster:
         await cluster.client.apply(Unstructured(definition), field_owner="kubectl")
-        options = pt.WebhookServerOptions(host="127.0.0.1", port=0, serve=True)
+        options = pt.webhook.WebhookServerOptions(host="127.0.0.1", port=0, serve=True)
         async with pt.Manager(
             cluster, pt.ManagerOptions(webhook_server_options=options, handle_signals=False)
         ) as manager:
@@ -164,7 +164,7 @@ async def test_a_run_leaves_the_conversion_of_a_deployed_program_to_it_and_works
 def manager_of(cluster: pt.Cluster, namespace: str, *, port: int = 0, register: bool = True) -> pt.Manager:
     """An operator with webhooks, as it runs on the machine of a developer. They are for objects of one namespace: the
     real server serves other tests, too."""
-    server = pt.WebhookServerOptions(host="127.0.0.1", secret_namespace=namespace, port=port, register=register)
+    server = pt.webhook.WebhookServerOptions(host="127.0.0.1", secret_namespace=namespace, port=port, register=register)
     manager = pt.Manager(cluster, pt.ManagerOptions(webhook_server_options=server, handle_signals=False))
     selector = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
     builder = pt.WebhookBuilder(manager).for_(Book).named(f"{namespace}.ownership")

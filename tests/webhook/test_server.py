@@ -64,9 +64,9 @@ async def test_several_requests_use_one_connection() -> None:
 async def test_a_path_is_served_once() -> None:
     server = book_server()
     with pytest.raises(pt.InvalidDefinition, match=f"can't register duplicate path: {PATH}"):
-        server.register(PATH, pt.AdmissionWebhook(lambda request: pt.allowed()))
+        server.register(PATH, pt.webhook.AdmissionWebhook(lambda request: pt.allowed()))
     with pytest.raises(pt.InvalidDefinition, match="must start with '/'"):
-        server.register("books", pt.AdmissionWebhook(lambda request: pt.allowed()))
+        server.register("books", pt.webhook.AdmissionWebhook(lambda request: pt.allowed()))
 
 
 async def test_tls_1_2_is_the_lowest_version_and_http_1_1_the_protocol() -> None:
@@ -118,7 +118,7 @@ async def test_with_a_client_authority_others_are_not_served(tmp_path: Path) -> 
 async def test_a_certificate_of_files_is_preferred(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     pair = authority.issue("localhost")
-    files = pt.CertificateFiles(
+    files = pt.webhook.CertificateFiles(
         tmp_path, cert_name=Path(pair.cert_file).name, key_name=Path(pair.key_file).name, ca_name="none"
     )
     server = book_server(certificates=files)
@@ -139,7 +139,7 @@ async def test_new_files_are_served_and_their_bundle_is_injected(tmp_path: Path)
         return pair.certificate
 
     first = issue()
-    server = book_server(certificates=pt.CertificateFiles(tmp_path, reread_seconds=0.005))
+    server = book_server(certificates=pt.webhook.CertificateFiles(tmp_path, reread_seconds=0.005))
     async with pt.Cluster.embedded() as cluster, started(server, cluster):
         assert await bundle_of(cluster) == first
         async with cluster.client.watch(VALIDATING) as events:
@@ -199,7 +199,7 @@ async def test_an_embedded_api_server_is_given_the_handlers_without_a_socket() -
 
 
 async def test_a_webhook_that_is_added_later_is_registered_too() -> None:
-    server = pt.WebhookServer()
+    server = pt.webhook.WebhookServer()
     async with pt.Cluster.embedded() as cluster, started(server, cluster):
         async with cluster.client.watch(VALIDATING) as events:
             declare_books(server)
@@ -226,16 +226,16 @@ async def test_what_another_program_set_in_a_configuration_stays() -> None:
 
 
 async def test_without_recovery_an_error_of_a_handler_ends_the_server() -> None:
-    async def fail(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+    async def fail(request: pt.AdmissionRequest) -> pt.webhook.AdmissionResponse:
         raise ZeroDivisionError("oops")
 
-    server = pt.WebhookServer()
-    server.register("/fail", pt.AdmissionWebhook(fail, WebhookOptions(recover_panic=False)))
+    server = pt.webhook.WebhookServer()
+    server.register("/fail", pt.webhook.AdmissionWebhook(fail, WebhookOptions(recover_panic=False)))
     async with pt.Cluster.embedded() as cluster:
         server.attach(lambda: environment(cluster))
         running = asyncio.ensure_future(server.start())
         await server.wait_started()
-        with pytest.raises(pt.InternalError):
+        with pytest.raises(pt.errors.InternalError):
             await server.endpoint("/fail").local(review(object=book()))
         with pytest.raises(ZeroDivisionError, match="oops"):
             await running
@@ -244,7 +244,9 @@ async def test_without_recovery_an_error_of_a_handler_ends_the_server() -> None:
 async def test_a_port_in_use_is_an_error_that_names_the_option() -> None:
     server = book_server()
     async with pt.Cluster.embedded() as cluster, started(server, cluster):
-        second = pt.WebhookServer(pt.WebhookServerOptions(host="127.0.0.1", port=server.address[1], serve=True))
+        second = pt.webhook.WebhookServer(
+            pt.webhook.WebhookServerOptions(host="127.0.0.1", port=server.address[1], serve=True)
+        )
         second.attach(lambda: environment(cluster))
         with pytest.raises(OSError, match=r"cannot listen on 127\.0\.0\.1:.* choose another port"):
             await second.start()
@@ -252,9 +254,9 @@ async def test_a_port_in_use_is_an_error_that_names_the_option() -> None:
 
 def test_options_that_cannot_work_are_refused() -> None:
     with pytest.raises(pt.InvalidDefinition, match="port=70000"):
-        pt.WebhookServerOptions(port=70000)
+        pt.webhook.WebhookServerOptions(port=70000)
     with pytest.raises(pt.InvalidDefinition, match="either a service or a reachable_host"):
-        pt.WebhookServerOptions(service=ServiceAddress("a", "b"), reachable_host="c")
+        pt.webhook.WebhookServerOptions(service=ServiceAddress("a", "b"), reachable_host="c")
     with pytest.raises(pt.InvalidDefinition, match="timeout_seconds=31"):
         pt.RegistrationOptions(timeout_seconds=31)
     with pytest.raises(pt.InvalidDefinition, match=r"write operations=\['CREATE'\]"):

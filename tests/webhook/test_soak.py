@@ -24,7 +24,7 @@ VALIDITY = Validity(timedelta(seconds=18), timedelta(seconds=9), overlap=timedel
 @pytest.mark.long
 @pytest.mark.covers("F30")
 async def test_no_write_fails_while_the_authority_is_replaced(real_control_plane: RealCluster) -> None:
-    options = pt.WebhookServerOptions(
+    options = pt.webhook.WebhookServerOptions(
         host="127.0.0.1", port=0, secret_name="rotated", validity=VALIDITY, certificate_check_seconds=0.2
     )
     authorities: set[bytes] = set()
@@ -34,7 +34,7 @@ async def test_no_write_fails_while_the_authority_is_replaced(real_control_plane
         assert written["spec"]["size"] == "A4"
 
     async with over_there(real_control_plane) as environment:
-        server = pt.WebhookServer(options)
+        server = pt.webhook.WebhookServer(options)
         async with pt.Manager(environment.cluster(), pt.ManagerOptions(webhook_server=server)) as manager:
             await manager.cluster.install(Book)
             webhook, name = BookWebhook(), f"{environment.namespace}.test"

@@ -183,7 +183,7 @@ def test_whatever_the_class_does_not_know_is_the_same_after_the_patch(
             book.spec.size = None
             book.metadata.labels["a/b~c"] = "yes"
 
-    async def answer() -> pt.AdmissionResponse:
+    async def answer() -> pt.webhook.AdmissionResponse:
         return await defaulting(Book, Changing())(admission_request(object=copy(sent)))
 
     response = asyncio.run(answer())

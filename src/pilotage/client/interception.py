@@ -3,7 +3,7 @@
 async def refused(client: pt.Client, obj: pt.Resource, **options: Any) -> None:
     raise pt.Conflict("written by another client")
 
-client = pt.intercept(client, pt.Interceptor(update=refused))
+client = pt.intercept(client, pt.client.Interceptor(update=refused))
 """
 
 from __future__ import annotations

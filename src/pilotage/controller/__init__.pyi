@@ -44,3 +44,8 @@ from pilotage.controller.worker import InvalidResult as InvalidResult
 from pilotage.controller.worker import Panic as Panic
 from pilotage.controller.worker import ReconciliationTimeout as ReconciliationTimeout
 from pilotage.controller.worker import reconcile_id as reconcile_id
+from pilotage.controller.workloads.deletion import sort_for_deletion as sort_for_deletion
+from pilotage.controller.workloads.jobs import is_job_finished as is_job_finished
+from pilotage.controller.workloads.pods import is_pod_active as is_pod_active
+from pilotage.controller.workloads.pods import is_pod_available as is_pod_available
+from pilotage.controller.workloads.pods import is_pod_ready as is_pod_ready

@@ -63,7 +63,7 @@ class ControllerOptions:
         if self.rate_limiter is not None and not isinstance(self.rate_limiter, RateLimiter):
             raise InvalidDefinition(
                 f"rate_limiter={self.rate_limiter!r}: give an object with when, forget and num_requeues, such as "
-                "pt.ItemExponentialFailureRateLimiter()"
+                "pt.workqueue.ItemExponentialFailureRateLimiter()"
             )
 
 

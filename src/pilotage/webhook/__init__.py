@@ -2,3 +2,7 @@
 
 `pilotage.WebhookBuilder` is the usual way in; this package has the parts.
 """
+
+from pilotage.lazyexports import lazy_exports
+
+__getattr__, __dir__ = lazy_exports(__name__)

@@ -243,7 +243,7 @@ async def test_on_a_real_cluster_the_roles_are_enough_for_webhooks(
     """With the configurations of the manifests the program injects the bundle; else the manager registers them."""
     url, authority = real_control_plane.url, str(real_control_plane.ca_file)
     installation = replace(INSTALLATION, namespace=f"webhooks-{register}".lower(), registers_webhooks=register)
-    options = pt.WebhookServerOptions(
+    options = pt.webhook.WebhookServerOptions(
         host="127.0.0.1",
         port=0,
         reachable_host="127.0.0.1",
@@ -265,7 +265,7 @@ async def test_on_a_real_cluster_the_roles_are_enough_for_webhooks(
         if not register:
             address = {"url": "https://127.0.0.1:1/mutate"}
             await apply(admin, [each.document(address) for each in declared.webhooks])
-        manager_options = pt.ManagerOptions(webhook_server=pt.WebhookServer(options), handle_signals=False)
+        manager_options = pt.ManagerOptions(webhook_server=pt.webhook.WebhookServer(options), handle_signals=False)
         async with (
             asyncio.timeout(WITHIN),
             pt.Manager(pt.Cluster.connect(url, token=token, ca_file=authority), manager_options) as manager,

@@ -148,7 +148,7 @@ manager = pt.Manager(
         leader_election=True,
         leader_election_id="operator",
         leader_election_namespace="home",
-        leader_election_candidate=pt.CandidateOptions("1.0.0"),
+        leader_election_candidate=pt.manager.CandidateOptions("1.0.0"),
     ),
 )
 """

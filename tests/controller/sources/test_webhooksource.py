@@ -13,21 +13,21 @@ from pilotage.http.messages import HTTPRequest
 
 async def pushed(call: HTTPRequest) -> list[pt.Request]:
     if call.headers.get("x-token") != "secret":
-        raise pt.Unauthorized("a wrong token")
+        raise pt.errors.Unauthorized("a wrong token")
     return [pt.Request(name) for name in json.loads(call.body)]
 
 
 async def test_calls_of_another_system_become_requests_of_a_controller() -> None:
     seen: list[str] = []
     arrived = asyncio.Event()
-    server = pt.WebhookServer(pt.WebhookServerOptions("127.0.0.1", 0))
+    server = pt.webhook.WebhookServer(pt.webhook.WebhookServerOptions("127.0.0.1", 0))
 
     async def reconcile(request: pt.Request) -> None:
         seen.append(request.name)
         arrived.set()
 
     async with pt.Manager(pt.Cluster.embedded(), pt.ManagerOptions(webhook_server=server)) as manager:
-        source = pt.WebhookSource(manager.webhook_server, "/hooks/push", pushed)
+        source = pt.controller.WebhookSource(manager.webhook_server, "/hooks/push", pushed)
         controller = pt.ControllerBuilder(manager).named("builds").watches_raw_source(source).complete(reconcile)
         await manager.run_until_idle(30)
         async with HTTPClient(*server.address, ssl=tls.client_context(verify=False)) as client:
@@ -53,7 +53,7 @@ async def test_calls_of_another_system_become_requests_of_a_controller() -> None
 @pytest.mark.virtual_time
 async def test_a_call_before_the_controller_runs_is_to_be_repeated() -> None:
     async with pt.Manager(pt.Cluster.embedded()) as manager:
-        source = pt.WebhookSource(manager.webhook_server, "/hooks/push", pushed)
+        source = pt.controller.WebhookSource(manager.webhook_server, "/hooks/push", pushed)
         answer = await source._answer(HTTPRequest("POST", "/hooks/push"))
         assert answer.status == 503
         assert ("Retry-After", "1") in answer.headers
@@ -62,8 +62,8 @@ async def test_a_call_before_the_controller_runs_is_to_be_repeated() -> None:
 @pytest.mark.virtual_time
 async def test_a_path_is_used_once() -> None:
     async with pt.Manager(pt.Cluster.embedded()) as manager:
-        pt.WebhookSource(manager.webhook_server, "/hooks/push", pushed)
+        pt.controller.WebhookSource(manager.webhook_server, "/hooks/push", pushed)
         with pytest.raises(pt.InvalidDefinition, match="can't register duplicate path: /hooks/push"):
-            pt.WebhookSource(manager.webhook_server, "/hooks/push", pushed)
+            pt.controller.WebhookSource(manager.webhook_server, "/hooks/push", pushed)
         with pytest.raises(pt.InvalidDefinition, match="must start with '/'"):
-            pt.WebhookSource(manager.webhook_server, "hooks", pushed)
+            pt.controller.WebhookSource(manager.webhook_server, "hooks", pushed)

@@ -72,13 +72,13 @@ def test_of_two_pods_the_replica_set_controller_deletes_this_one_first(
 ) -> None:
     one, other = pod("a", **first), pod("b", **second)
     for given in ([one, other], [other, one]):
-        assert [each.metadata.name for each in pt.sort_for_deletion(given, clock=lambda: NOON)] == ["a", "b"]
+        assert [each.metadata.name for each in pt.controller.sort_for_deletion(given, clock=lambda: NOON)] == ["a", "b"]
 
 
 def test_a_pod_on_a_node_with_more_of_them_is_deleted_first() -> None:
     pods = [pod("lonely", node="one"), pod("second", node="two"), pod("third", node="two")]
-    names = [each.metadata.name for each in pt.sort_for_deletion(pods, clock=lambda: NOON)]
+    names = [each.metadata.name for each in pt.controller.sort_for_deletion(pods, clock=lambda: NOON)]
     assert names == ["second", "third", "lonely"]
     related = [*pods, pod("other", node="one"), pod("another", node="one")]
-    names = [each.metadata.name for each in pt.sort_for_deletion(pods, related=related, clock=lambda: NOON)]
+    names = [each.metadata.name for each in pt.controller.sort_for_deletion(pods, related=related, clock=lambda: NOON)]
     assert names[0] == "lonely"

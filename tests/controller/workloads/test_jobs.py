@@ -23,4 +23,4 @@ def job(*conditions: tuple[str, str]) -> Job:
     ],
 )
 def test_a_job_is_finished_when_it_is_complete_or_failed(conditions: list[tuple[str, str]], finished: bool) -> None:
-    assert pt.is_job_finished(job(*conditions)) is finished
+    assert pt.controller.is_job_finished(job(*conditions)) is finished

@@ -16,8 +16,8 @@ def pod(ready: str = "", since: datetime | None = NOON, phase: str = "Running") 
 
 
 def test_a_pod_is_ready_by_its_condition() -> None:
-    assert [pt.is_pod_ready(one) for one in (pod("True"), pod("False"), pod())] == [True, False, False]
-    assert not pt.is_pod_ready(Pod(spec=PodSpec(containers=[])))
+    assert [pt.controller.is_pod_ready(one) for one in (pod("True"), pod("False"), pod())] == [True, False, False]
+    assert not pt.controller.is_pod_ready(Pod(spec=PodSpec(containers=[])))
 
 
 @pytest.mark.parametrize(
@@ -27,17 +27,21 @@ def test_a_pod_is_ready_by_its_condition() -> None:
 def test_a_pod_is_available_when_it_has_been_ready_long_enough(
     least: float | timedelta, seconds: int, available: bool
 ) -> None:
-    assert pt.is_pod_available(pod("True"), least, clock=lambda: NOON + timedelta(seconds=seconds)) is available
+    assert (
+        pt.controller.is_pod_available(pod("True"), least, clock=lambda: NOON + timedelta(seconds=seconds)) is available
+    )
 
 
 def test_a_pod_that_is_not_ready_is_not_available() -> None:
     for one in (pod("False"), pod(), Pod(spec=PodSpec(containers=[])), pod("True", None)):
-        assert not pt.is_pod_available(one, 1)
-    assert pt.is_pod_available(pod("True", None))
+        assert not pt.controller.is_pod_available(one, 1)
+    assert pt.controller.is_pod_available(pod("True", None))
 
 
 def test_a_pod_that_has_ended_or_is_being_deleted_is_not_active() -> None:
-    assert [pt.is_pod_active(pod(phase=phase)) for phase in ("Pending", "Running", "Succeeded", "Failed")] == [
+    assert [
+        pt.controller.is_pod_active(pod(phase=phase)) for phase in ("Pending", "Running", "Succeeded", "Failed")
+    ] == [
         True,
         True,
         False,
@@ -45,5 +49,5 @@ def test_a_pod_that_has_ended_or_is_being_deleted_is_not_active() -> None:
     ]
     leaving = pod(phase="Running")
     leaving.metadata.deletion_timestamp = NOON
-    assert not pt.is_pod_active(leaving)
-    assert pt.is_pod_active(Pod(spec=PodSpec(containers=[])))
+    assert not pt.controller.is_pod_active(leaving)
+    assert pt.controller.is_pod_active(Pod(spec=PodSpec(containers=[])))

@@ -121,7 +121,7 @@ import pilotage as pt
 from pilotage import device
 try:
     device.connect()
-except pt.MissingExtra as error:
+except pt.errors.MissingExtra as error:
     print(error)
 """
     ran = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)

@@ -164,7 +164,7 @@ async def test_kube_apiserver_chooses_the_candidate_with_the_oldest_version(coor
             leader_election=True,
             leader_election_id="operator",
             leader_election_namespace="default",
-            leader_election_candidate=pt.CandidateOptions(version),
+            leader_election_candidate=pt.manager.CandidateOptions(version),
             handle_signals=False,
         )
 

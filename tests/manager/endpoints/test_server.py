@@ -119,7 +119,7 @@ async def test_the_metrics_of_controller_runtime_are_served_under_their_names_wi
         _, text = await get(manager.metrics_address, "/metrics")
         assert _described(text, METRICS) == METRICS
         assert _described(text, OPT_IN) == {}
-        pt.register_rest_client_metrics()
+        pt.client.register_rest_client_metrics()
         _, text = await get(manager.metrics_address, "/metrics")
         assert _described(text, OPT_IN) == OPT_IN
 

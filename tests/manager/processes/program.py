@@ -44,7 +44,7 @@ async def begin() -> None:
 
 def main(file: str, processes: str, *more: str) -> None:
     pt.configure_logging()
-    pt.run_processes(
+    pt.manager.run_processes(
         begin if "late" in more else lambda: work(file, "fail" in more),
         int(processes),
         metrics_bind_address="127.0.0.1:0",

@@ -94,7 +94,9 @@ def test_a_schema_is_the_callers_own() -> None:
 def test_fields_that_a_schema_shall_not_have_are_left_out_with_their_requirement() -> None:
     class Part(pt.Model):
         pods: list[
-            Annotated[core_v1.PodTemplateSpec, pt.Without("metadata.*", "spec.containers", "spec.volumes[].csi")]
+            Annotated[
+                core_v1.PodTemplateSpec, pt.markers.Without("metadata.*", "spec.containers", "spec.volumes[].csi")
+            ]
         ]
 
     pod = openapi(Part)["properties"]["pods"]["items"]["properties"]
@@ -105,7 +107,7 @@ def test_fields_that_a_schema_shall_not_have_are_left_out_with_their_requirement
 
 
 class Wrong(pt.Model):
-    pod: Annotated[core_v1.PodTemplateSpec, pt.Without("spec.nothing")]
+    pod: Annotated[core_v1.PodTemplateSpec, pt.markers.Without("spec.nothing")]
 
 
 def test_a_path_of_no_field_is_an_error_that_names_it() -> None:

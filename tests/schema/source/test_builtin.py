@@ -54,11 +54,11 @@ def test_a_template_of_an_older_version_is_imported_without_what_it_lacks(tmp_pa
     containers = template["properties"]["spec"]["properties"]["containers"]["items"]
     del containers["properties"]["restartPolicyRules"]
     document, text = made(template=described(template), mainContainer=containers)
-    without = 'pt.Without("metadata.*", "spec.containers[].restartPolicyRules")'
-    assert f"template: Annotated[core_v1.PodTemplateSpec | None, {without}] = None" in " ".join(text.split()).replace(
-        "Annotated[ core", "Annotated[core"
-    ).replace(", ] = None", "] = None")
-    assert 'main_container: Annotated[core_v1.Container | None, pt.Without("restartPolicyRules")] = None' in text
+    without = 'pt.markers.Without("metadata.*", "spec.containers[].restartPolicyRules")'
+    flat = " ".join(text.split()).replace("Annotated[ core", "Annotated[core").replace(", ] = None", "] = None")
+    assert f"template: Annotated[core_v1.PodTemplateSpec | None, {without}] = None" in flat
+    without = 'pt.markers.Without("restartPolicyRules")'
+    assert f"main_container: Annotated[core_v1.Container | None, {without}] = None" in flat
     assert text.count("class ") == 2
     assert lost([document], tmp_path) == []
 

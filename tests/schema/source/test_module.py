@@ -56,16 +56,16 @@ def test_the_golden_definitions_are_the_same_afterwards(name: str, tmp_path: Pat
 TEXT = {"type": "string"}
 FIELDS: dict[str, tuple[Schema, str]] = {
     "name": (TEXT, "name: str | None = None"),
-    "podCIDR": (TEXT, 'pod_cidr: str | None = pt.json_name("podCIDR", default=None)'),
+    "podCIDR": (TEXT, 'pod_cidr: str | None = pt.meta.json_name("podCIDR", default=None)'),
     "from": (TEXT, "from_: str | None = None"),
     "list": ({"type": "array", "items": TEXT}, "list_: list[str] = []"),
     "x-odd.name": (
         TEXT | {"default": "a"},
-        'x_odd_name: str = pt.json_name("x-odd.name", default="a")',
+        'x_odd_name: str = pt.meta.json_name("x-odd.name", default="a")',
     ),
-    "$ref": (TEXT, 'ref: str | None = pt.json_name("$ref", default=None)'),
-    "ref": (TEXT, 'ref_2: str | None = pt.json_name("ref", default=None)'),
-    "9lives": (TEXT, 'field_9lives: str | None = pt.json_name("9lives", default=None)'),
+    "$ref": (TEXT, 'ref: str | None = pt.meta.json_name("$ref", default=None)'),
+    "ref": (TEXT, 'ref_2: str | None = pt.meta.json_name("ref", default=None)'),
+    "9lives": (TEXT, 'field_9lives: str | None = pt.meta.json_name("9lives", default=None)'),
     "port": (
         {"type": "integer", "format": "int32", "minimum": 1, "maximum": 9, "exclusiveMaximum": True},
         "port: Annotated[Int32 | None, pt.Minimum(1), pt.Maximum(9, exclusive=True)] = None",
@@ -77,7 +77,7 @@ FIELDS: dict[str, tuple[Schema, str]] = {
     "mode": (TEXT | {"enum": ["a", "b"], "default": "a"}, 'mode: Literal["a", "b"] = "a"'),
     "maybe": (
         TEXT | {"enum": ["a", None], "nullable": True},
-        'maybe: Annotated[Literal["a"] | None, pt.Enum("a", None), pt.Nullable()] = None',
+        'maybe: Annotated[Literal["a"] | None, pt.Enum("a", None), pt.markers.Nullable()] = None',
     ),
     "target": (
         {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]},
@@ -90,7 +90,7 @@ FIELDS: dict[str, tuple[Schema, str]] = {
     ),
     "values": (
         {"type": "object", "additionalProperties": {"x-kubernetes-preserve-unknown-fields": True}},
-        "values: dict[str, Annotated[Any, pt.PreserveUnknownFields()]] = {}",
+        "values: dict[str, Annotated[Any, pt.markers.PreserveUnknownFields()]] = {}",
     ),
     "anything": ({"x-kubernetes-preserve-unknown-fields": True}, "anything: Any = None"),
     "labels": (
@@ -99,12 +99,12 @@ FIELDS: dict[str, tuple[Schema, str]] = {
     ),
     "names": (
         {"type": "array", "items": TEXT, "x-kubernetes-list-type": "set", "default": ["a"]},
-        'names: Annotated[list[str], pt.ListType("set")] = ["a"]',
+        'names: Annotated[list[str], pt.markers.ListType("set")] = ["a"]',
     ),
     "none": ({"type": "array", "items": TEXT, "default": []}, "none: Annotated[list[str], pt.Default([])] = []"),
     "nulls": (
         {"type": "array", "items": TEXT | {"nullable": True}, "nullable": True},
-        "nulls: Annotated[list[str | None] | None, pt.Nullable()] = None",
+        "nulls: Annotated[list[str | None] | None, pt.markers.Nullable()] = None",
     ),
     "inner": (
         {"type": "object", "properties": {"a": TEXT}, "default": {}},
@@ -138,7 +138,7 @@ def test_a_required_property_may_have_a_default_and_be_null(tmp_path: Path) -> N
         "properties": {"a": TEXT | {"default": "x"}, "b": TEXT | {"nullable": True}, "c": TEXT},
     }
     text = source(spec)
-    assert '    a: Annotated[str, pt.Required()] = "x"\n    b: str | None\n    c: str\n' in text
+    assert '    a: Annotated[str, pt.markers.Required()] = "x"\n    b: str | None\n    c: str\n' in text
     assert lost([definition(spec)], tmp_path) == []
 
 
@@ -160,7 +160,7 @@ def test_equal_objects_are_one_class(tmp_path: Path) -> None:
     }
     text = source(spec)
     assert text.count("class ThingSpecOne(") == 1
-    assert "two: Annotated[ThingSpecOne | None, pt.Nullable()] = None" in text
+    assert "two: Annotated[ThingSpecOne | None, pt.markers.Nullable()] = None" in text
     assert "many: list[ThingSpecOne] = []" in text
     assert lost([definition(spec)], tmp_path) == []
 

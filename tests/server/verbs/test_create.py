@@ -93,7 +93,7 @@ class Part(pt.Model):
 class BoltSpec(pt.Model):
     size: Annotated[int, pt.Minimum(0), pt.Maximum(9)] = 1
     colour: Annotated[str, pt.Pattern("^[a-z]*$")] = "red"
-    parts: Annotated[list[Part], pt.ListType("map", "name")] = []
+    parts: Annotated[list[Part], pt.markers.ListType("map", "name")] = []
     texts: dict[str, str] = {}
 
 
@@ -215,7 +215,7 @@ async def test_a_field_that_is_given_twice_is_reported_though_the_object_is_vali
     strict = WriteOptions(field_validation="Strict")
     async with opened() as api:
         await api.create(DEFINITIONS, crd(Bolt))
-        with pytest.raises(pt.BadRequest, match=r'duplicate field "spec\.size"'):
+        with pytest.raises(pt.errors.BadRequest, match=r'duplicate field "spec\.size"'):
             await api.registry.call(APIRequest(Verb.CREATE, BOLTS, namespace="default", body=body, write=strict))
 
 

@@ -34,7 +34,7 @@ class Thread(pt.Model):
 
 class NutSpec(pt.Model):
     size: Annotated[int, pt.Minimum(0)] = 1
-    threads: Annotated[list[Thread], pt.ListType("map", "name")] = []
+    threads: Annotated[list[Thread], pt.markers.ListType("map", "name")] = []
     texts: dict[str, str] = {}
 
 

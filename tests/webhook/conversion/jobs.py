@@ -53,7 +53,7 @@ def from_v3(job: JobV3) -> Job:
     return Job(metadata=job.metadata, spec=job.spec)
 
 
-V3 = pt.Conversion(JobV3, to_hub=from_v3, from_hub=to_v3)
+V3 = pt.webhook.Conversion(JobV3, to_hub=from_v3, from_hub=to_v3)
 
 
 def job(version: str, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def test_a_function_may_change_labels_and_annotations_only() -> None:
         metadata = pt.ObjectMeta(name="other", uid="8", labels={"from": "v2"})
         return JobV3(metadata=metadata, spec=found.spec)
 
-    table = Conversions(Job, [pt.Conversion(JobV3, to_hub=V3.to_hub, from_hub=relabelled)])
+    table = Conversions(Job, [pt.webhook.Conversion(JobV3, to_hub=V3.to_hub, from_hub=relabelled)])
     found = table.convert(job("v2", {"minute": "1"}), f"{GROUP}/v3")
     assert found["metadata"] == {"name": "nightly", "namespace": "default", "uid": "7", "labels": {"from": "v2"}}
 
@@ -78,7 +78,7 @@ def test_documents_convert_without_classes() -> None:
         return pt.Unstructured({"metadata": found["metadata"], "spec": spec})
 
     v1, v2 = (pt.GroupVersionKind(GROUP, version, "Job") for version in ("v1", "v2"))
-    table = Conversions(v2, [pt.Conversion(v1, to_hub, from_hub)])
+    table = Conversions(v2, [pt.webhook.Conversion(v1, to_hub, from_hub)])
     assert table.convert(job("v1", {"schedule": "30 2"}), V2) == job("v2", {"minute": "30", "hour": "2"})
 
 
@@ -101,7 +101,7 @@ def test_a_version_of_another_kind_is_refused() -> None:
         pass
 
     with pytest.raises(pt.InvalidDefinition, match="its group or kind differs"):
-        Conversions(Job, [pt.Conversion(Task, V3.to_hub, V3.from_hub)])
+        Conversions(Job, [pt.webhook.Conversion(Task, V3.to_hub, V3.from_hub)])
 
 
 @pytest.mark.covers("T183")
@@ -116,12 +116,12 @@ def test_an_async_function_is_refused() -> None:
         return to_v3(found)
 
     with pytest.raises(pt.InvalidDefinition, match="slow is async"):
-        Conversions(Job, [pt.Conversion(JobV3, V3.to_hub, slow)])
+        Conversions(Job, [pt.webhook.Conversion(JobV3, V3.to_hub, slow)])
 
 
 @pytest.mark.covers("T183")
 def test_a_wrong_result_of_a_function_names_the_function() -> None:
-    table = Conversions(Job, [pt.Conversion(JobV3, V3.to_hub, lambda found: found)])
+    table = Conversions(Job, [pt.webhook.Conversion(JobV3, V3.to_hub, lambda found: found)])
     with pytest.raises(pt.InvalidDefinition, match="returned Job: it must return a new object of JobV3"):
         table.convert(job("v2", {"minute": "1"}), f"{GROUP}/v3")
 

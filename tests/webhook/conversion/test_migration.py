@@ -79,7 +79,7 @@ async def test_after_a_migration_the_old_version_can_be_removed(environment: Env
 
 
 async def test_a_kind_that_is_not_served_is_not_found(environment: Environment) -> None:
-    with pytest.raises((NotFound, pt.NoMatch)):
+    with pytest.raises((NotFound, pt.errors.NoMatch)):
         await pt.migrate_storage_version(
             environment.client, pt.GroupVersionKind("missing.pilotage.dev", "v1", "Missing")
         )

@@ -30,8 +30,9 @@ class WebhookSource(Source):
 
     The function maps a call to requests, and may be async. It must check who calls: a signature in a header, for
     example. The answer is 202 when the requests are on the queue. An ApiError that the function raises
-    (`pt.Unauthorized`, `pt.BadRequest`) is the answer; ValueError and DecodeError are 400. While the controller does
-    not run, as in a replica that does not lead, the answer is 503, and the caller should try again.
+    (`pt.errors.Unauthorized`, `pt.errors.BadRequest`) is the answer; ValueError and DecodeError are 400. While the
+    controller does not run, as in a replica that does not lead, the answer is 503, and the caller should try
+    again.
     """
 
     def __init__(self, server: WebhookServer, path: str, requests: HookFunction) -> None:

@@ -55,7 +55,7 @@ class ModelField:
         if self.name is None:
             return self.default or ""
         default = f", default={self.default}" if self.default is not None else ""
-        return f"pt.json_name({literal(self.name)}{default})"
+        return f"pt.meta.json_name({literal(self.name)}{default})"
 
 
 def member_of(
@@ -76,7 +76,7 @@ def member_of(
         )
     if "default" in schema:
         _set_default(member, schema, models)
-        member.markers += ["pt.Required()"] if required else []
+        member.markers += ["pt.markers.Required()"] if required else []
     elif not required:
         _set_absent(member)
     if schema.get("nullable"):
@@ -118,5 +118,5 @@ def _set_nullable(member: ModelField) -> None:
     if member.default in ("[]", "{}"):
         member.default = "None"
     if member.default == "None" or (member.default is not None and member.hint.form == "class"):
-        member.markers.append("pt.Nullable()")
+        member.markers.append("pt.markers.Nullable()")
     member.optional = True

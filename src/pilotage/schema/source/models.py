@@ -115,9 +115,9 @@ def class_markers(schema: Schema) -> list[str]:
     """The markers of a class."""
     flags = []
     if schema.get("x-kubernetes-embedded-resource"):
-        flags.append("pt.EmbeddedResource()")
+        flags.append("pt.markers.EmbeddedResource()")
     if schema.get("x-kubernetes-preserve-unknown-fields"):
-        flags.append("pt.PreserveUnknownFields()")
+        flags.append("pt.markers.PreserveUnknownFields()")
     return flags + markers_of({key: value for key, value in schema.items() if key not in OF_THE_USE})
 
 

@@ -20,23 +20,23 @@ LIMITS = {
     "minLength": ("MinLength", ("string",)),
     "maxLength": ("MaxLength", ("string",)),
     "pattern": ("Pattern", ("string",)),
-    "multipleOf": ("MultipleOf", ("integer", "number")),
+    "multipleOf": ("markers.MultipleOf", ("integer", "number")),
     "minItems": ("MinItems", ("array",)),
     "maxItems": ("MaxItems", ("array",)),
-    "minProperties": ("MinProperties", ("object",)),
-    "maxProperties": ("MaxProperties", ("object",)),
-    "title": ("Title", ()),
-    "example": ("Example", ()),
+    "minProperties": ("markers.MinProperties", ("object",)),
+    "maxProperties": ("markers.MaxProperties", ("object",)),
+    "title": ("markers.Title", ()),
+    "example": ("markers.Example", ()),
 }
 """The marker for a keyword, and the types that the keyword has an effect on; none: all types."""
-_COMBINATIONS = {"allOf": "AllOf", "anyOf": "AnyOf", "oneOf": "OneOf"}
+_COMBINATIONS = {"allOf": "markers.AllOf", "anyOf": "markers.AnyOf", "oneOf": "markers.OneOf"}
 _EITHER = [{"type": "integer"}, {"type": "string"}]
 _CONDITIONS = "list[pt.Condition]"
 INTEGER, INT32, NUMBER = "Integer", "Int32", "Number"
 ALIASES = {
-    INT32: 'Annotated[int, pt.Format("int32")]',
-    INTEGER: 'Annotated[int, pt.Format("")]',
-    NUMBER: 'Annotated[float, pt.Format("")]',
+    INT32: 'Annotated[int, pt.markers.Format("int32")]',
+    INTEGER: 'Annotated[int, pt.markers.Format("")]',
+    NUMBER: 'Annotated[float, pt.markers.Format("")]',
 }
 """Types that a module defines if it uses them."""
 
@@ -88,13 +88,13 @@ def markers_of(schema: Schema) -> list[str]:
             found.append(f"pt.{bound.capitalize()}({literal(schema[bound])}{exclusive})")
     if "x-kubernetes-list-type" in schema:
         arguments = [schema["x-kubernetes-list-type"], *schema.get("x-kubernetes-list-map-keys", ())]
-        found.append(f"pt.ListType({', '.join(map(literal, arguments))})")
+        found.append(f"pt.markers.ListType({', '.join(map(literal, arguments))})")
     if "x-kubernetes-map-type" in schema:
-        found.append(f"pt.MapType({literal(schema['x-kubernetes-map-type'])})")
+        found.append(f"pt.markers.MapType({literal(schema['x-kubernetes-map-type'])})")
     found += _combinations(schema)
     if docs := schema.get("externalDocs"):
         more = [literal(docs[key]) for key in ("url", "description") if key in docs]
-        found.append(f"pt.ExternalDocs({', '.join(more)})")
+        found.append(f"pt.markers.ExternalDocs({', '.join(more)})")
     return found + [_rule(rule) for rule in schema.get("x-kubernetes-validations", ())]
 
 
@@ -104,7 +104,7 @@ def _combinations(schema: Schema) -> list[str]:
         if schema.get(keyword) and not (schema.get("x-kubernetes-int-or-string") and is_either(keyword, schema)):
             found.append(f"pt.{marker}({', '.join(map(literal, schema[keyword]))})")
     if "not" in schema:
-        found.append(f"pt.Not({literal(schema['not'])})")
+        found.append(f"pt.markers.Not({literal(schema['not'])})")
     return found
 
 
@@ -129,7 +129,9 @@ def _rule(rule: Schema) -> str:
 def _type(schema: Schema, path: tuple[str, ...], models: Models) -> Hint:
     if schema.get("x-kubernetes-int-or-string"):
         quantity = schema.get("pattern") in (QUANTITY, known.QUANTITY_PATTERN)
-        markers = ["pt.XIntOrString()", f"pt.Type({literal(schema['type'])})"] if "type" in schema else []
+        markers = (
+            ["pt.markers.XIntOrString()", f"pt.markers.Type({literal(schema['type'])})"] if "type" in schema else []
+        )
         return Hint("pt.Quantity", markers, form="special") if quantity else Hint("int | str", markers)
     match schema.get("type"):
         case "object":
@@ -138,7 +140,7 @@ def _type(schema: Schema, path: tuple[str, ...], models: Models) -> Hint:
             return _array(schema, path, models)
         case "string" | "integer" | "number" | "boolean":
             return _scalar(schema)
-    markers = [] if schema.get("x-kubernetes-preserve-unknown-fields") else ["pt.Schemaless()"]
+    markers = [] if schema.get("x-kubernetes-preserve-unknown-fields") else ["pt.markers.Schemaless()"]
     return Hint("Any", markers, form="any", names={"Any"})
 
 
@@ -149,18 +151,18 @@ def _scalar(schema: Schema) -> Hint:
     if type_ == "string":
         if format_ in ("date-time", "byte"):
             return Hint("pt.Time" if format_ == "date-time" else "bytes", form="special")
-        return Hint("str", [f"pt.Format({literal(format_)})"] if format_ else [])
+        return Hint("str", [f"pt.markers.Format({literal(format_)})"] if format_ else [])
     if type_ == "boolean":
         return Hint("bool")
     integers, numbers = {"int64": "int", "int32": INT32, "": INTEGER}, {"double": "float", "": NUMBER}
     named = integers if type_ == "integer" else numbers
     if format_ in named:
         return Hint(named[format_], names={named[format_]})
-    return Hint("int" if type_ == "integer" else "float", [f"pt.Format({literal(format_)})"])
+    return Hint("int" if type_ == "integer" else "float", [f"pt.markers.Format({literal(format_)})"])
 
 
 def _choice(schema: Schema, values: list[Any]) -> Hint:
-    format_ = [f"pt.Format({literal(schema['format'])})"] if schema.get("format") else []
+    format_ = [f"pt.markers.Format({literal(schema['format'])})"] if schema.get("format") else []
     kept = [value for value in values if value is not None]
     if schema["type"] == "number" or not kept or len({json.dumps(value) for value in kept}) != len(kept):
         base = _scalar({key: value for key, value in schema.items() if key != "enum"})
@@ -179,7 +181,7 @@ def _array(schema: Schema, path: tuple[str, ...], models: Models) -> Hint:
     items: Schema = schema.get("items", {})
     if is_condition(items):
         named = schema.get("x-kubernetes-list-type") == "map" and schema.get("x-kubernetes-list-map-keys") == ["type"]
-        return Hint(_CONDITIONS, [] if named else ['pt.ListType("atomic")'], form="list")
+        return Hint(_CONDITIONS, [] if named else ['pt.markers.ListType("atomic")'], form="list")
     return _container("list[", items, path, models, "list")
 
 
@@ -188,7 +190,7 @@ def _object(schema: Schema, path: tuple[str, ...], models: Models) -> Hint:
     values = schema.get("additionalProperties")
     if isinstance(values, dict):
         found = _container("dict[str, ", values, path, models, "map")
-        found.markers += ["pt.PreserveUnknownFields()"] if unknown else []
+        found.markers += ["pt.markers.PreserveUnknownFields()"] if unknown else []
         return found
     if not schema.get("properties") and (unknown or values):
         if schema.get("x-kubernetes-embedded-resource"):
@@ -196,7 +198,9 @@ def _object(schema: Schema, path: tuple[str, ...], models: Models) -> Hint:
         return Hint("dict[str, Any]", form="map", names={"Any"})
     if (imported := models.builtin(schema, path)) is not None:
         without = (
-            [bracketed("pt.Without(", [literal(path) for path in imported.without], ")")] if imported.without else []
+            [bracketed("pt.markers.Without(", [literal(path) for path in imported.without], ")")]
+            if imported.without
+            else []
         )
         return Hint(f"{imported.module}.{imported.name}", without, form="class", names={imported.module})
     return Hint(models.name_of(schema, path), form="class")
@@ -208,9 +212,9 @@ def _container(
     found = hint_of(inner, path, models)
     markers = list(found.markers)
     if form == "map" and found.text == "Any" and not markers:
-        markers.append("pt.PreserveUnknownFields()")  # dict[str, Any] is an object of any form
+        markers.append("pt.markers.PreserveUnknownFields()")  # dict[str, Any] is an object of any form
     if "description" in inner and not (found.form == "class" and models.has_text(inner)):
-        markers.append(f"pt.Description({literal(inner['description'])})")
+        markers.append(f"pt.markers.Description({literal(inner['description'])})")
     whole = Hint(found.text, markers).source(optional=inner.get("nullable", False))
     names = found.names | ({"Annotated"} if markers else set())
     return Hint(f"{opening}{whole}]", form=form, names=names)

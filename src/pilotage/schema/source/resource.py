@@ -95,7 +95,7 @@ def _subresources(version: Version) -> list[str]:
         paths = [f"{names[key]}={literal(scale[key])}" for key in names if scale.get(key)]
         if any(scale_problem(key, scale[key], schema) for key in names if scale.get(key)):
             paths.append("checked=False")
-        found.append(f"scale={bracketed('pt.Scale(', paths, ')')}")
+        found.append(f"scale={bracketed('pt.markers.Scale(', paths, ')')}")
     if fields := version.version.get("selectableFields"):
         found.append(f"selectable_fields={literal([each['jsonPath'] for each in fields])}")
     return found
