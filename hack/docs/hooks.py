@@ -5,7 +5,9 @@ The API pages list what the packages export by their stubs; mkdocstrings fills t
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("pilotage", "pilotage.testing", "pilotage.device")
+APART = ("pilotage.testing", "pilotage.device")
+"""Packages whose pages have all that they export, wherever it is defined."""
 EXPORT = re.compile(r"^from (\S+) import (\w+) as \2$", re.MULTILINE)
 
 
@@ -46,18 +49,33 @@ def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: File
 
 def api_pages() -> dict[str, str]:
     """A page for each package with what it exports, and a list of them."""
-    found: dict[str, list[tuple[str, str]]] = {}
-    for package in PACKAGES:
-        stub = ROOT / "src" / package.replace(".", "/") / "__init__.pyi"
-        for module, name in EXPORT.findall(stub.read_text()):
-            found.setdefault(_package(package, module), []).append((module, name))
+    found: dict[str, dict[tuple[str, str], None]] = {}
+    exported = exports("pilotage")
+    homes = [f"{module}.{name}" for module, name in exported if module == "pilotage"]
+    names = [("pilotage", each) for each in exported if each[0] != "pilotage"]
+    names += [(package, each) for package in (*homes, *APART) for each in exports(package)]
+    for package, (module, name) in names:
+        found.setdefault(_package(package, module), {})[module, name] = None
     pages = {f"api/{package}.md": _page(package, names) for package, names in found.items()}
     listed = "\n".join(f"| [{package}]({package}.md) | {_names(names)} |" for package, names in sorted(found.items()))
     pages["api/index.md"] = (
-        "# API\n\nWhat the packages export, from their signatures and docstrings. `import pilotage as pt` has all of"
-        " it but `pilotage.device` and `pilotage.testing`.\n\n| package | names |\n|---|---|\n" + listed + "\n"
+        "# API\n\nWhat the packages export, from their signatures and docstrings. [Public names](../public-names.md)"
+        " lists what `import pilotage as pt` has, and where the others are.\n\n| package | names |\n|---|---|\n"
+        + listed
+        + "\n"
     )
     return pages
+
+
+def exports(package: str) -> list[tuple[str, str]]:
+    """The modules and the names that a package exports: by its stub, or by its classes if it has none."""
+    path = ROOT / "src" / package.replace(".", "/")
+    if (stub := path / "__init__.pyi").exists():
+        return EXPORT.findall(stub.read_text())
+    if not (source := path / "__init__.py").exists():
+        return []  # a module that exports what others define
+    nodes = ast.parse(source.read_text()).body
+    return [(package, node.name) for node in nodes if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
 
 
 def slug(text: str, separator: str) -> str:
@@ -67,12 +85,12 @@ def slug(text: str, separator: str) -> str:
 
 def _package(package: str, module: str) -> str:
     """The page of a module: that of its package below `pilotage`."""
-    return package if package != "pilotage" else ".".join(module.split(".")[:2])
+    return package if package in APART else ".".join(module.split(".")[:2])
 
 
-def _page(package: str, names: list[tuple[str, str]]) -> str:
+def _page(package: str, names: Iterable[tuple[str, str]]) -> str:
     return f"# {package}\n\n" + "\n\n".join(f"::: {module}.{name}" for module, name in names) + "\n"
 
 
-def _names(names: list[tuple[str, str]]) -> str:
+def _names(names: Iterable[tuple[str, str]]) -> str:
     return ", ".join(f"`{name}`" for _, name in names)
