@@ -55,7 +55,7 @@ def _ready(found: ServiceCIDR) -> Condition:
 
 
 async def test_a_service_can_have_an_address_of_a_further_range(environment: Environment) -> None:
-    await create_range(environment)
+    found = await create_range(environment)
     network = ip_network(RANGES[environment.name])
     text = str(network[3])
     async with asyncio.timeout(WITHIN):
@@ -79,6 +79,7 @@ async def test_a_service_can_have_an_address_of_a_further_range(environment: Env
     await environment.client.delete(Service, "one", namespace=environment.namespace)
     with pytest.raises(NotFound):
         await environment.client.get(IPAddress, text)
+    await environment.client.delete(found)  # other tests use the real server, too
 
 
 async def test_every_cluster_ip_has_an_ip_address_of_its_service(environment: Environment) -> None:
