@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from pilotage.server.screening import ScreenedStorage
 from pilotage.storage.bases import StorageWrapper
-from pilotage.storage.interface import Entry, Put, Snapshot
+from pilotage.storage.interface import Entry, Operation, Put, Snapshot
 from pilotage.storage.memory import MemoryStorage
 
 KEY = "/default/core/configmaps/default/a"
@@ -51,3 +53,25 @@ async def test_a_value_that_was_committed_here_is_not_checked() -> None:
     await storage.commit(Put(KEY, b"{}"))
     for _ in range(2):
         assert await storage.get(KEY) is not None
+
+
+async def test_a_watch_that_sees_a_value_before_its_commit_has_returned_does_not_check_it() -> None:
+    class Late(StorageWrapper):
+        """A storage whose commits return after their events, as those of SQLite may."""
+
+        seen = asyncio.Event()
+
+        async def commit(self, *operations: Operation) -> int:
+            revision = await self._inner.commit(*operations)
+            await self.seen.wait()
+            return revision
+
+    inner = Late(MemoryStorage())
+    storage = ScreenedStorage(inner, lambda entry: "it is damaged")
+    watch = storage.watch("/default/core/", since=inner.revision)
+    commit = asyncio.create_task(storage.commit(Put(KEY, b"{}")))
+    async for batch in watch:
+        assert [event.key for event in batch if event.entry is not None] == [KEY]
+        inner.seen.set()
+        break
+    await commit

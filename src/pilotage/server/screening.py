@@ -55,11 +55,10 @@ class ScreenedStorage(StorageWrapper):
         return _ScreenedWatch(self._inner.watch(prefix, since=since), self, _depth(prefix))
 
     async def commit(self, *operations: Operation) -> int:
-        revision = await self._inner.commit(*operations)
-        for operation in operations:
+        for operation in operations:  # before they are stored: watches may see them before this call returns
             if type(operation) is Put:
                 self._trust(operation.key, operation.value)
-        return revision
+        return await self._inner.commit(*operations)
 
     async def warnings(self, prefix: str) -> Sequence[str]:
         """A warning for each damaged object under a prefix that was found by reads until now, and for the number of all
@@ -133,9 +132,13 @@ class _ScreenedWatch:
         return self
 
     async def __anext__(self) -> Sequence[Event]:
-        batch = await self._inner.__anext__()
-        seen = [self._storage.seen(event, self._depth) for event in batch]
-        return [event for event in seen if event is not None]
+        batch, depth = await self._inner.__anext__(), self._depth
+        for event in batch:  # most were checked before: each watch of an object has the same entries
+            entry, previous = event.entry, event.previous
+            if (entry is not None and entry.checked < depth) or (previous is not None and previous.checked < depth):
+                seen = [self._storage.seen(each, depth) for each in batch]
+                return [each for each in seen if each is not None]
+        return batch
 
     @property
     def position(self) -> int:

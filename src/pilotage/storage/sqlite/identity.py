@@ -18,9 +18,10 @@ class OpenFiles:
     """The database, its `-wal` and `-shm`, and the lock file, by device and inode; and the size of `-shm`."""
 
     def __init__(self, database: str, lock: str) -> None:
-        self._paths = (database, f"{database}-wal", f"{database}-shm", lock)
-        self._identities: tuple[tuple[int, int], ...] = ()
         self._shared, self._size = f"{database}-shm", 0
+        self._shared_now = _NOTHING
+        self._paths = (database, f"{database}-wal", self._shared, lock)
+        self._identities: tuple[tuple[int, int], ...] = ()
 
     def remember(self) -> None:
         """Remember the current files. SQLite must have read the database before, which creates two of them."""
@@ -31,26 +32,30 @@ class OpenFiles:
         """Raise StorageBroken if one was removed, replaced or cut."""
         if path := self._replaced():
             raise _broken(f"{path} was removed or replaced")
-        self.check_shared()
+        if path := self._cut(self._shared_now):
+            raise _broken(f"{path} was cut")
 
     def check_shared(self) -> None:
         """Raise StorageBroken if `-shm` was cut: a read of it would end the process, too."""
-        if path := self._cut():
+        if path := self._cut(_identity(self._shared)):
             raise _broken(f"{path} was cut")
 
     def missing(self) -> str:
         """The path of a file that was removed, replaced or cut; empty if there is none."""
-        return self._replaced() or self._cut()
+        return self._replaced() or self._cut(self._shared_now)
 
     def _replaced(self) -> str:
         for path, identity in zip(self._paths, self._identities, strict=False):
-            if _identity(path)[:2] != identity:
+            found = _identity(path)
+            if found[:2] != identity:
                 return path
+            if path is self._shared:
+                self._shared_now = found
         return ""
 
-    def _cut(self) -> str:
-        *identity, size = _identity(self._shared)
-        if size < self._size and any(identity):  # one that was removed stays as it is for those who have it open
+    def _cut(self, shared: tuple[int, int, int]) -> str:
+        size = shared[2]
+        if size < self._size and shared != _NOTHING:  # one that was removed stays as it is for those who have it open
             return self._shared
         self._size = max(size, self._size)
         return ""
