@@ -39,10 +39,10 @@ class Follower:
         if event.type == "create":
             assert known is None, f"{event} of an object that is known"
         elif event.type == "update":
-            assert known == event._old, f"{event} does not begin where the last event ended"
+            assert known == event.old_data, f"{event} does not begin where the last event ended"
         else:
             assert known is not None, f"{event} of an object that is not known"
-        self.known[event.name] = event._new
+        self.known[event.name] = event.new_data
 
 
 def random_steps(chooser: random.Random, names: list[str]) -> tuple[list[Page], list[list[Step]]]:

@@ -28,8 +28,10 @@ class InformerEvent(msgspec.Struct, Generic[T], eq=False, gc=False):
     namespace: str
     name: str
     _read: Callable[[bytes], T]
-    _old: bytes | None = None
-    _new: bytes | None = None
+    old_data: bytes | None = None
+    """The bytes of `old`."""
+    new_data: bytes | None = None
+    """The bytes of `new`."""
     is_in_initial_list: bool = False
     """The object existed before the listener was added, or before the informer started."""
     unknown_final_state: bool = False
@@ -52,41 +54,43 @@ class InformerEvent(msgspec.Struct, Generic[T], eq=False, gc=False):
     @property
     def new(self) -> T | None:
         """The new state; None for a delete."""
-        if self._new_object is None and self._new is not None:
-            self._new_object = self._read(self._new)
+        if self._new_object is None and self.new_data is not None:
+            self._new_object = self._read(self.new_data)
         return self._new_object
 
     @property
     def old(self) -> T | None:
         """The state before; None for a create."""
-        if self._old_object is None and self._old is not None:
-            self._old_object = self._read(self._old)
+        if self._old_object is None and self.old_data is not None:
+            self._old_object = self._read(self.old_data)
         return self._old_object
 
     @property
     def object(self) -> T:
         """The object of the event: its new state, or its last one if it was deleted."""
-        found = self.new if self._new is not None else self.old
+        found = self.new if self.new_data is not None else self.old
         assert found is not None  # an event has one of the two
         return found
 
     @property
     def new_header(self) -> Header | None:
         """The header of `new`."""
-        if self._new_header is None and self._new is not None:
-            self._new_header = objects.header(self._new)
+        if self._new_header is None and self.new_data is not None:
+            self._new_header = objects.header(self.new_data)
         return self._new_header
 
     @property
     def old_header(self) -> Header | None:
         """The header of `old`."""
-        if self._old_header is None and self._old is not None:
-            self._old_header = objects.header(self._old)
+        if self._old_header is None and self.old_data is not None:
+            self._old_header = objects.header(self.old_data)
         return self._old_header
 
     def before(self) -> InformerEvent[T]:
         """The create of the object in the state before this change, for a listener that does not know the object."""
-        return InformerEvent("create", self.namespace, self.name, self._read, None, self._old, is_in_initial_list=True)
+        return InformerEvent(
+            "create", self.namespace, self.name, self._read, None, self.old_data, is_in_initial_list=True
+        )
 
     def read_as(self, read: Callable[[bytes], U]) -> InformerEvent[U]:
         """The same change, with its objects in another form."""
@@ -95,8 +99,8 @@ class InformerEvent(msgspec.Struct, Generic[T], eq=False, gc=False):
             self.namespace,
             self.name,
             read,
-            self._old,
-            self._new,
+            self.old_data,
+            self.new_data,
             self.is_in_initial_list,
             self.unknown_final_state,
             self.is_resync,
@@ -107,7 +111,7 @@ class InformerEvent(msgspec.Struct, Generic[T], eq=False, gc=False):
     @property
     def header(self) -> Header:
         """The header of `object`."""
-        found = self.new_header if self._new is not None else self.old_header
+        found = self.new_header if self.new_data is not None else self.old_header
         assert found is not None  # an event has one of the two
         return found
 

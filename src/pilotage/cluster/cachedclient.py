@@ -12,10 +12,12 @@ from pilotage.client.client import Client
 from pilotage.client.session import Subject, add_subject
 from pilotage.cluster.readbarrier import ReadBarrier
 from pilotage.cluster.writes import WriteTracker
-from pilotage.errors import ApiError
+from pilotage.errors import ApiError, NotFound
+from pilotage.history.records import CURRENT, ListNote, ReadNote
 from pilotage.meta.bounds.optionfields import SecondsField, check_fields, seconds_field
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.objectlist import ObjectList
+from pilotage.meta.objects import origin_of
 from pilotage.meta.values import Value
 from pilotage.rest import ListOptions
 
@@ -66,10 +68,17 @@ class CachedClient(Client):
         subject = await self._session.subject(kind, namespace, name)
         if not self._is_current(kind):
             await self._wait_for_writes(kind, subject)
+        run = CURRENT.get()
         try:
-            return await self.cache.get(kind, name, namespace=subject.namespace)
+            found = await self.cache.get(kind, name, namespace=subject.namespace)
         except ApiError as error:
+            if run is not None and isinstance(error, NotFound):
+                run.add(ReadNote(subject.kind.gvk, subject.namespace, name, None), 0)
             raise add_subject(error, subject) from error.__cause__
+        if run is not None:
+            data = origin_of(found) or self._stored(kind, subject)
+            run.add(ReadNote(subject.kind.gvk, subject.namespace, name, data), len(data))
+        return found
 
     async def _list(self, kind: Kind, namespace: str, options: ListOptions) -> ObjectList[Any]:
         paged = options.limit or options.continue_token or options.resource_version or options.resource_version_match
@@ -79,7 +88,7 @@ class CachedClient(Client):
         if not self._is_current(kind):
             await self._wait_for_writes(kind, subject)
         try:
-            return await self.cache.list(
+            found = await self.cache.list(
                 kind,
                 namespace=subject.namespace,
                 labels=options.label_selector or None,
@@ -87,6 +96,18 @@ class CachedClient(Client):
             )
         except ApiError as error:
             raise add_subject(error, subject) from error.__cause__
+        if (run := CURRENT.get()) is not None:
+            selector = ",".join(filter(None, (options.label_selector, options.field_selector)))
+            items = found.data if run.keeps_lists else None
+            gvk, namespace = subject.kind.gvk, subject.namespace
+            run.add(ListNote(gvk, namespace, selector, len(found), found.resource_version, items=items), 0)
+        return found
+
+    def _stored(self, kind: Kind, subject: Subject) -> bytes:
+        """The bytes of an object that was just read in a form that does not remember them."""
+        informer = self.cache.informer(kind)
+        stores = informer.stores.values() if informer is not None else ()
+        return next((data for store in stores if (data := store.get(subject.namespace, subject.name))), b"")
 
     def _is_current(self, kind: Kind) -> bool:
         """The fast path of a read: whether it is certain that there is nothing to wait for."""

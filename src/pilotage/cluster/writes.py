@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 import msgspec
 
 from pilotage.cluster.calllog import log, logged
-from pilotage.cluster.chains import CHAIN, note_write
 from pilotage.cluster.refusals import Refusals
+from pilotage.cluster.runcalls import recorded
 from pilotage.errors import Forbidden
+from pilotage.history.records import CURRENT, CallNote, Run
 from pilotage.meta.kinds import GroupResource, GroupVersionResource
 from pilotage.rest import APIRequest, Bytes, Page, Response, Transport, TransportWrapper, Verb, WatchEvent
 
@@ -67,17 +68,17 @@ class WriteTracker:
         self._observers.append(observer)
         return lambda: self._observers.remove(observer)
 
-    def note(self, request: APIRequest, data: Bytes) -> None:
-        """Record the response to a write. A dry run does not count."""
+    def note(self, request: APIRequest, data: Bytes, call: tuple[Run, CallNote] | None = None) -> None:
+        """Record the response to a write, which is a `call` of a reconcile. A dry run does not count."""
         if request.write.dry_run or request.delete.dry_run:
             return
-        if not self._observers and CHAIN.get() is None and (head := _VERSION.match(data)) is not None:
+        if not self._observers and call is None and (head := _VERSION.match(data)) is not None:
             key = request.resource.group, request.resource.resource
             if not self._subscribers.get(key):
                 reached = int(head[1])
                 if reached > self._highest.get(key, 0):
                     self._highest[key] = reached
-                return  # the rest is only for subscribers, observers and chains
+                return  # the rest is only for subscribers, observers and reconciles
         try:
             answer = _ANSWER.decode(data)
         except msgspec.DecodeError:
@@ -85,9 +86,8 @@ class WriteTracker:
         details = answer.details
         if details is not None:
             if request.verb is Verb.DELETE and answer.kind == "Status" and details.uid and not request.subresource:
-                self._publish(
-                    request.resource, PendingWrite(request.namespace, request.name, details.uid, 0, True, b"")
-                )
+                write = PendingWrite(request.namespace, request.name, details.uid, 0, True, b"")
+                self._publish(request.resource, write, call)
             return
         metadata = answer.metadata
         version = metadata.resource_version
@@ -96,15 +96,17 @@ class WriteTracker:
         gone = metadata.deletion_timestamp is not None or request.verb in _DELETIONS
         gone = gone and not metadata.finalizers and not metadata.grace and not _terminating_namespace(answer)
         shown = data if request.subresource in _WHOLE else b""
-        self._publish(
-            request.resource, PendingWrite(metadata.namespace, metadata.name, metadata.uid, int(version), gone, shown)
-        )
+        write = PendingWrite(metadata.namespace, metadata.name, metadata.uid, int(version), gone, shown)
+        self._publish(request.resource, write, call)
 
-    def _publish(self, resource: GroupVersionResource, write: PendingWrite) -> None:
+    def _publish(self, resource: GroupVersionResource, write: PendingWrite, call: tuple[Run, CallNote] | None) -> None:
         key = GroupResource(resource.group, resource.resource)
         if write.version > self._highest.get(key, 0):
             self._highest[key] = write.version
-        note_write(key, write)
+        if call is not None:
+            run, made = call
+            run.last_write = key, write
+            run.journal.written(run, made, write.uid, write.version)
         for subscriber in self._subscribers.get(key, ()):
             subscriber(write)
         for observer in self._observers:
@@ -120,22 +122,30 @@ class TrackedTransport(TransportWrapper):
         self._refusals = refusals if refusals is not None else Refusals()
 
     async def call(self, request: APIRequest) -> Response:
+        run, call = CURRENT.get(), None
         try:
-            send = self._inner.call
-            response = await (logged(send, request) if log.shows_debug() else send(request))
+            send = self._logged_call if log.shows_debug() else self._inner.call
+            if run is None:
+                response = await send(request)
+            else:
+                response, call = await recorded(send, request, run)
         except Forbidden as error:
             self._refusals.note(request, error)
             raise
         if self._refusals:
             self._refusals.note_success(request)
         if request.verb is not Verb.GET:
-            self._tracker.note(request, response.body)
+            self._tracker.note(request, response.body, call)
         return response
 
     async def list(self, request: APIRequest) -> Page:
+        run, call = CURRENT.get(), None
         try:
-            send = self._inner.list
-            page = await (logged(send, request) if log.shows_debug() else send(request))
+            send = self._logged_list if log.shows_debug() else self._inner.list
+            if run is None:
+                page = await send(request)
+            else:
+                page, call = await recorded(send, request, run)
         except Forbidden as error:
             self._refusals.note(request, error)
             raise
@@ -143,8 +153,14 @@ class TrackedTransport(TransportWrapper):
             self._refusals.note_success(request)
         if request.verb is Verb.DELETE_COLLECTION:
             for item in page.items:
-                self._tracker.note(request, item)
+                self._tracker.note(request, item, call)
         return page
+
+    def _logged_call(self, request: APIRequest) -> Awaitable[Response]:
+        return logged(self._inner.call, request)
+
+    def _logged_list(self, request: APIRequest) -> Awaitable[Page]:
+        return logged(self._inner.list, request)
 
     @asynccontextmanager
     async def watch(self, request: APIRequest) -> AsyncIterator[AsyncIterator[WatchEvent]]:

@@ -62,7 +62,7 @@ class Activity:
 
     def record_retry(self, request: Request, error: BaseException | None) -> None:
         """The request is retried: after an error, or (None) because the reconciler returned `requeue`."""
-        text = _text(error) if error is not None else ""
+        text = error_text(error) if error is not None else ""
         known = self.unfinished.get(request)
         if known is None or bool(known.error) != bool(text):
             self.unfinished[request] = Unfinished(1, text)
@@ -102,9 +102,10 @@ class Activity:
             self._stalled()
 
 
-def _text(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
+    """An error as one line."""
     text = f"{type(error).__name__}: {error}".removesuffix(": ")
-    return f"{text}: {_text(error.exceptions[0])}" if isinstance(error, BaseExceptionGroup) else text
+    return f"{text}: {error_text(error.exceptions[0])}" if isinstance(error, BaseExceptionGroup) else text
 
 
 def _times(number: int) -> str:

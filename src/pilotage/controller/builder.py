@@ -184,6 +184,7 @@ class ControllerBuilder(Generic[Q_co]):
                 manager.beginning,
                 manager.options.on_reconcile_failure,
                 self._on_hot_loop(name),
+                manager.history,
             ),
         )
         for source in sources:

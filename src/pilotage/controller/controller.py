@@ -12,15 +12,17 @@ from pilotage.cluster.fencing import fenced
 from pilotage.controller import reasons
 from pilotage.controller.gate import Gate
 from pilotage.controller.hotloops import HotLoops, OnHotLoop
+from pilotage.controller.journals import attach, journal_of
 from pilotage.controller.metrics import ControllerMetrics
 from pilotage.controller.options import ControllerOptions, ResolvedOptions, resolve
 from pilotage.controller.reconcilers.reconciler import AnyReconciler, reconcile_function
 from pilotage.controller.request import Request
 from pilotage.controller.sources.runningsources import RunningSources
 from pilotage.controller.sources.sources import Source
-from pilotage.controller.triggers import are_shown, triggers_of
 from pilotage.controller.worker import Job, Worker, log
 from pilotage.errors import InvalidDefinition
+from pilotage.history.history import History
+from pilotage.history.records import TextNote
 from pilotage.manager.failures import OnReconcileFailure
 from pilotage.manager.options import ControllerDefaults
 from pilotage.manager.runnables import Repeated
@@ -58,6 +60,8 @@ class ManagerSettings:
     """Called with each reconcile that has failed."""
     on_hot_loop: OnHotLoop | None = None
     """Called with each request that triggers itself."""
+    history: History | None = None
+    """Records why reconciles run, and what they do."""
 
 
 class Controller:
@@ -99,11 +103,14 @@ class Controller:
             else WorkQueue(name, rate_limiter=options.rate_limiter)
         )
         self._metrics = ControllerMetrics(name)
+        if manager.history is not None:
+            attach(self.queue, manager.history.journal(name, kind))
         self._job = Job(
             controller=name,
             kind=kind,
             reconcile=reconcile,
             queue=self.queue,
+            journal=journal_of(self.queue),
             metrics=self._metrics,
             stopping=self._stopping,
             tracker=manager.tracker,
@@ -196,9 +203,7 @@ class Controller:
     def reconcile_object(self, name: str, namespace: str = "") -> None:
         """Add a request for an object, as if it had changed."""
         request = Request(name, namespace)
-        if are_shown(log):
-            triggers_of(self.queue).note(request, "reconcile_object")
-        self.queue.add(request)
+        self.queue.add(request, note=TextNote("reconcile_object"))
 
     def idle(self, horizon: float = 0.0) -> bool:
         """Whether there is nothing to do now, and nothing is scheduled within `horizon` seconds."""

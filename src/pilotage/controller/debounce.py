@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pilotage.controller.request import Request
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.bounds.optionfields import check_fields, seconds_field
 from pilotage.workqueue import WorkQueue
+from pilotage.workqueue.schedule import MOST_NOTES
 
 if TYPE_CHECKING:
     from pilotage.meta.bounds.amounts import Seconds
@@ -58,8 +59,8 @@ class Debouncer:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, queue: WorkQueue[Request], request: Request, priority: int) -> None:
-        """Add the request of an event, which is put on the queue when it is due."""
+    def add(self, queue: WorkQueue[Request], request: Request, priority: int, note: object = None) -> None:
+        """Add the request of an event, which is put on the queue when it is due. `note` is that of the queue."""
         loop = asyncio.get_running_loop()
         now = loop.time()
         waiting = self._waiting.get(request)
@@ -67,6 +68,8 @@ class Debouncer:
             waiting = self._waiting[request] = _Waiting(queue, priority, now + self._debounce.longest)
             waiting.timer = loop.call_later(self._debounce.quiet, self._release, request)
         waiting.priority = max(waiting.priority, priority)
+        if len(waiting.notes) < MOST_NOTES:
+            waiting.notes.append(note)
         waiting.due = min(now + self._debounce.quiet, waiting.latest)
 
     def close(self) -> None:
@@ -82,7 +85,8 @@ class Debouncer:
             waiting.timer = loop.call_at(waiting.due, self._release, request)
             return
         del self._waiting[request]
-        waiting.queue.add(request, priority=waiting.priority)
+        for note in waiting.notes:
+            waiting.queue.add(request, priority=waiting.priority, note=note)
 
 
 @dataclass(slots=True)
@@ -94,3 +98,4 @@ class _Waiting:
     latest: float
     due: float = 0.0
     timer: asyncio.TimerHandle | None = None
+    notes: list[object] = field(default_factory=list)

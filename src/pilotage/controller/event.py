@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, Protocol, cast
 from pilotage.cache.event import ChangeType
 from pilotage.errors import DecodeError
 from pilotage.meta.models import ObjectMeta
-from pilotage.meta.objects import Header
+from pilotage.meta.objects import Header, origin_of
 from pilotage.meta.typevars import T, T_co
 from pilotage.meta.unstructured import Unstructured
 
@@ -32,6 +32,10 @@ class EventData(Protocol[T_co]):
     def old_header(self) -> Header | None: ...
     @property
     def new_header(self) -> Header | None: ...
+    @property
+    def old_data(self) -> bytes | None: ...
+    @property
+    def new_data(self) -> bytes | None: ...
     @property
     def is_in_initial_list(self) -> bool: ...
     @property
@@ -151,6 +155,15 @@ class _Objects:
     @property
     def new_header(self) -> Header | None:
         return _header(self.new)
+
+    @property
+    def old_data(self) -> bytes | None:
+        """The bytes that `old` was read from, where it was read."""
+        return origin_of(self.old)
+
+    @property
+    def new_data(self) -> bytes | None:
+        return origin_of(self.new)
 
     @property
     def header(self) -> Header | None:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from pilotage.cluster.chains import WriteChain
 from pilotage.controller.request import Request
+from pilotage.history.records import Run
 from pilotage.manager.runs.idleness import self_triggered
 from pilotage.meta.bounds.recent import Recent
 from pilotage.telemetry.logs import Logger
@@ -38,7 +38,7 @@ _GAUGE = REGISTRY.gauge(
 )
 
 
-class _Run(msgspec.Struct, gc=False):
+class _Row(msgspec.Struct, gc=False):
     """Reconciles of one request in a row."""
 
     start: int
@@ -56,31 +56,31 @@ class HotLoops:
     def __init__(self, controller: str, log: Logger, on_found: OnHotLoop | None = None) -> None:
         self._log = log
         self._on_found = on_found
-        self._runs: Recent[Request, _Run] = Recent(_REMEMBERED)
+        self._rows: Recent[Request, _Row] = Recent(_REMEMBERED)
         self._loop: asyncio.AbstractEventLoop | None = None
         _GAUGE.labels(controller).set_function(self._count)
 
-    def record(self, request: Request, chain: WriteChain, now: float) -> None:
-        """A reconcile in a chain has ended. Called inside its log context.
+    def record(self, request: Request, run: Run, now: float) -> None:
+        """A reconcile in a chain of writes has ended. Called inside its log context.
 
         One that has written nothing ends the chain; the next one is shorter.
         """
-        if chain.last_write is None:
+        if run.last_write is None:
             return
-        run = self._runs.get(request)
-        if run is None or chain.length < run.length:
-            run = self._runs[request] = _Run(chain.length, chain.length)
-        run.length, run.last = chain.length, now
-        run.reconciles += 1
-        in_a_row = min(run.reconciles, run.length - run.start + 1)
-        if in_a_row >= IN_A_ROW and (run.reported is None or now - run.reported >= REPORT_SECONDS):
-            run.reported = now
-            self._report(request, run.reconciles, chain)
+        row = self._rows.get(request)
+        if row is None or run.depth < row.length:
+            row = self._rows[request] = _Row(run.depth, run.depth)
+        row.length, row.last = run.depth, now
+        row.reconciles += 1
+        in_a_row = min(row.reconciles, row.length - row.start + 1)
+        if in_a_row >= IN_A_ROW and (row.reported is None or now - row.reported >= REPORT_SECONDS):
+            row.reported = now
+            self._report(request, row.reconciles, run)
 
-    def _report(self, request: Request, reconciles: int, chain: WriteChain) -> None:
+    def _report(self, request: Request, reconciles: int, run: Run) -> None:
         sentence = self_triggered(
             f"{request} was reconciled {reconciles} times in a row because of the writes of reconciles",
-            chain.last_write,
+            run.last_write,
         )
         self._loop = asyncio.get_running_loop()
         self._log.warning("Hot loop", error=sentence)
@@ -92,4 +92,4 @@ class HotLoops:
         if self._loop is None:
             return 0.0
         since = self._loop.time() - _CURRENT_SECONDS
-        return float(sum(run.reported is not None and run.last >= since for run in [*self._runs.values()]))
+        return float(sum(row.reported is not None and row.last >= since for row in [*self._rows.values()]))

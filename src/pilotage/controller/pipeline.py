@@ -8,17 +8,16 @@ import math
 import sys
 from collections.abc import Awaitable, Sequence
 
-from pilotage.cluster.chains import WRITTEN
 from pilotage.controller.debounce import Debouncer
 from pilotage.controller.event import Event, EventData
 from pilotage.controller.handlers import Handler, Requests, listed
+from pilotage.controller.journals import journal_of
 from pilotage.controller.predicates import Predicate, name_of
 from pilotage.controller.request import Enqueue, Request
-from pilotage.controller.triggers import chain_of, triggers_of
 from pilotage.errors import DecodeError
+from pilotage.history.records import Origin
 from pilotage.meta.text.counts import counted
 from pilotage.reflector.intake import USER_FAILURES
-from pilotage.telemetry import tracing
 from pilotage.telemetry.logs import logger
 from pilotage.workqueue import ItemExponentialFailureRateLimiter, WorkQueue
 
@@ -29,6 +28,7 @@ MAX_POSTPONED = 10_000
 """Events of one source that may wait for a retry of a failed handler; further ones are dropped and logged."""
 
 _LONGEST_RETRY = 60.0
+NO_ORIGIN = Origin("")
 _PLAIN = (tuple, list, dict)
 
 log = logger("pilotage.controller")
@@ -48,12 +48,13 @@ class EventPipeline:
         predicates: Sequence[Predicate] = (),
         low_priority: int = LOW_PRIORITY,
         debouncer: Debouncer | None = None,
-        source: str = "",
+        origin: Origin = NO_ORIGIN,
     ) -> None:
-        """`source` is the name of the source of the events, for the log."""
+        """`origin` is the source of the events, for the log and the history."""
         self._queue = queue
-        self._triggers = triggers_of(queue)
-        self._log = log.bind(controller=queue.name, source=source)
+        self._journal = journal_of(queue)
+        self._origin = origin
+        self._log = log.bind(controller=queue.name, source=origin.source)
         self._debouncer = debouncer
         self._handler = handler
         self._predicates = tuple(predicates)
@@ -73,8 +74,7 @@ class EventPipeline:
         try:
             for predicate in self._predicates:
                 if not predicate(event):
-                    if log.shows_debug():
-                        self._log_decision("Event dropped", event, predicate=name_of(predicate))
+                    self._drop(event, predicate)
                     return
             requests = self._handler(event)
             if type(requests) not in _PLAIN and inspect.isawaitable(requests):
@@ -147,12 +147,11 @@ class EventPipeline:
             self._enqueue(event, await requests if inspect.isawaitable(requests) else requests)
 
     def _enqueue(self, event: Event, requests: Requests) -> None:
-        if is_unchanged := event.is_unchanged:
+        if event.is_unchanged:
             priority, debouncer = self._low_priority, None
         else:
             priority, debouncer = 0, self._debouncer
-        are_triggers_shown = tracing.active() is not None or log.shows_debug()
-        chain = chain_of(event) if WRITTEN and not is_unchanged else None
+        shows_debug, note = log.shows_debug(), None
         item: object = None
         for item in requests if type(requests) in _PLAIN else listed(requests):
             request = item.request if isinstance(item, Enqueue) else item
@@ -160,21 +159,27 @@ class EventPipeline:
                 raise TypeError(
                     f"a handler must return requests, Request(name, namespace), not {type(request).__name__}"
                 )
-            if are_triggers_shown:
-                self._triggers.note(request, str(event))
+            if shows_debug:
                 self._log_decision("Event queued a request", event, request=item)
-            if chain is not None:
-                self._triggers.note_chain(request, chain)
+            if note is None:
+                note = self._journal.event(self._origin, event._change)
             if isinstance(item, Enqueue):
-                self._queue.add(
-                    request, after=item.after, priority=priority if item.priority is None else item.priority
-                )
+                chosen = priority if item.priority is None else item.priority
+                self._queue.add(request, after=item.after, priority=chosen, note=note)
             elif debouncer is None:
-                self._queue.add(request, priority=priority)
+                self._queue.add(request, priority=priority, note=note)
             else:
-                debouncer.add(self._queue, request, priority)
-        if are_triggers_shown and item is None:
-            self._log_decision("Event led to no request", event)
+                debouncer.add(self._queue, request, priority, note)
+        if item is None:
+            self._drop(event, self._handler, "Event led to no request")
+
+    def _drop(self, event: Event, by: object, message: str = "") -> None:
+        """Record an event that a predicate dropped, or that (with a `message`) the handler mapped to no request."""
+        if self._journal.enabled:
+            self._journal.drop(self._origin, event._change, name_of(by), asyncio.get_running_loop().time())
+        if log.shows_debug():
+            fields = {} if message else {"predicate": name_of(by)}
+            self._log_decision(message or "Event dropped", event, **fields)
 
     def _log_decision(self, message: str, event: Event, **fields: object) -> None:
         self._log.debug(message, namespace=event.namespace, name=event.name, event=event.type, **fields)

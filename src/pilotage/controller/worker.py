@@ -9,21 +9,22 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 
 from pilotage.cache.errors import NamespaceRemoved
-from pilotage.cluster.chains import CHAIN, WRITTEN, WriteChain
-from pilotage.controller.activity import Activity
+from pilotage.controller.activity import Activity, error_text
 from pilotage.controller.gate import Gate
 from pilotage.controller.hotloops import HotLoops
+from pilotage.controller.journals import trigger_texts
 from pilotage.controller.metrics import ControllerMetrics
 from pilotage.controller.reconcilers.reconciler import Outcome, Reconcile
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result, is_terminal, leaves
-from pilotage.controller.triggers import are_shown, triggers_of
 from pilotage.errors import Conflict, NotFound, PilotageError, StaleCache
+from pilotage.history.history import Journal
+from pilotage.history.records import RetryNote, Run
 from pilotage.manager.failures import OnReconcileFailure, ReconcileFailure
 from pilotage.manager.work import RECONCILE, WorkTracker
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.tasks import TaskCancelled
-from pilotage.telemetry import tracing
+from pilotage.telemetry import stack, tracing
 from pilotage.telemetry.logs import log_context, logged_fields, logger
 from pilotage.telemetry.tracing import Tracing
 from pilotage.workqueue import QueueShutDown, WorkQueue
@@ -57,6 +58,7 @@ class Job:
     """The kind of the objects of the requests, where it is known."""
     reconcile: Reconcile
     queue: WorkQueue[Request]
+    journal: Journal
     metrics: ControllerMetrics
     stopping: asyncio.Event
     """Set before the workers are cancelled. A cancellation without it came from a reconciler, and is ignored."""
@@ -91,17 +93,12 @@ class Worker:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._fields: Mapping[str, object] = job.log_fields
-        self._triggers = triggers_of(job.queue)
-        self._chain = WriteChain()
         self._is_delayed = False  # whether the last reconcile returned `requeue_after`
-        self._result = ""
-        """That of the last reconcile, for the log."""
 
     async def run(self) -> None:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None  # a coroutine runs in one
         queue, tracker, gate = self._job.queue, self._job.tracker, self._job.gate
-        CHAIN.set(self._chain)
         try:
             while True:
                 async with queue.take() as request:
@@ -133,27 +130,27 @@ class Worker:
     async def _process(self, request: Request, loop: asyncio.AbstractEventLoop) -> None:
         job, traces = self._job, tracing.active()
         fields = log_context(**self._fields, namespace=request.namespace, name=request.name, reconcileID=_ReconcileID())
-        chain, shows_debug = self._chain, log.shows_debug()
-        if WRITTEN:  # else no reconcile has written yet, and the chain is as it was made
-            chain.length, chain.last_write = self._triggers.take_chain(request), None
-        triggers = self._triggers.take(request) if shows_debug or traces is not None else []
+        notes, shows_debug = job.queue.notes_of(request), log.shows_debug()
+        triggers = trigger_texts(notes) if shows_debug or traces is not None else []
         began = loop.time()
+        run = job.journal.begin(request, notes, began, job.queue.priority_of(request))
         self._is_delayed = False
         job.metrics.active.inc()
         try:
             with fields, self._tracked(request):
                 if traces is None:
-                    await self._reconcile(request)
+                    await self._reconcile(request, run)
                 else:
                     with self._span(traces, request, triggers):
-                        await self._reconcile(request)
+                        await self._reconcile(request, run)
                 if shows_debug:
-                    seconds = round(loop.time() - began, 6)
-                    log.debug("Reconciled", result=self._result, seconds=seconds, triggers=triggers)
-                if chain.length:
-                    job.hot_loops.record(request, chain, loop.time())
+                    result, seconds = run.result.partition("=")[0], round(loop.time() - began, 6)
+                    log.debug("Reconciled", result=result, seconds=seconds, triggers=triggers)
+                if run.depth:
+                    job.hot_loops.record(request, run, loop.time())
         finally:
             ended = loop.time()
+            job.journal.end(run, ended)
             job.metrics.active.dec()
             job.metrics.seconds.observe(ended - began)
             job.activity.record_end(request, ended, is_delayed=self._is_delayed)
@@ -162,7 +159,6 @@ class Worker:
         """Drop a request that another replica works on."""
         self._job.queue.forget(request)
         self._job.activity.forget(request)
-        self._triggers.take_chain(request)
 
     def _tracked(self, request: Request) -> AbstractContextManager[object]:
         tracker = self._job.tracker
@@ -178,7 +174,7 @@ class Worker:
         }
         return traces.span(f"Reconcile {self._job.controller}", attributes)
 
-    async def _reconcile(self, request: Request) -> None:
+    async def _reconcile(self, request: Request, run: Run) -> None:
         job = self._job
         try:
             result = _checked(await (job.reconcile(request) if not job.timeout else self._limited(request)))
@@ -187,15 +183,15 @@ class Worker:
         except asyncio.CancelledError as error:
             if job.stopping.is_set():
                 raise
-            self._handle_panic(request, error)
+            self._handle_panic(request, run, error)
         except InvalidResult as error:
-            self._handle_panic(request, error)
+            self._handle_panic(request, run, error)
         except Exception as error:
-            self._fail(request, error)
+            self._fail(request, run, error)
         except BaseException as error:  # sys.exit() in a library must not end the program, nor the worker
-            self._handle_panic(request, error)
+            self._handle_panic(request, run, error)
         else:
-            self._finish(request, result)
+            self._finish(request, run, result)
 
     async def _limited(self, request: Request) -> Outcome:
         """Reconcile within the timeout."""
@@ -213,12 +209,12 @@ class Worker:
             if limit.expired():
                 job.metrics.timeouts.inc()
 
-    def _finish(self, request: Request, result: Result) -> None:
+    def _finish(self, request: Request, run: Run, result: Result) -> None:
         queue, activity = self._job.queue, self._job.activity
         if result is _DONE or not (result.requeue_after or result.requeue):
             queue.forget(request)
             activity.record_success(request)
-            self._result = "success"
+            run.result = "success"
             self._job.metrics.results["success"]()
             return
         priority = queue.priority_of(request) if result.priority is None else result.priority
@@ -226,33 +222,30 @@ class Worker:
             queue.forget(request)  # not a failure: the backoff begins again
             activity.record_due(request, result.requeue_after)
             self._is_delayed = True
-            queue.add(request, after=result.requeue_after, priority=priority)
-            self._count(request, "requeue_after", f"requeue_after={result.requeue_after:g}")
+            run.result = f"requeue_after={result.requeue_after:g}"
+            note = RetryNote(run.number, run.result)
+            queue.add(request, after=result.requeue_after, priority=priority, note=note)
+            self._job.metrics.results["requeue_after"]()
         else:
             activity.record_retry(request, None)
-            queue.add(request, rate_limited=True, priority=priority)
-            self._count(request, "requeue", "requeue")
+            run.result = "requeue"
+            queue.add(request, rate_limited=True, priority=priority, note=RetryNote(run.number, "requeue"))
+            self._job.metrics.results["requeue"]()
 
-    def _count(self, request: Request, result: str, next_trigger: str = "") -> None:
-        """Count a result, and note it for the log, and what it adds the request to the queue for."""
-        self._job.metrics.results[result]()
-        self._result = result
-        if next_trigger and are_shown(log):
-            self._triggers.note(request, next_trigger)
-
-    def _fail(self, request: Request, error: BaseException) -> None:
+    def _fail(self, request: Request, run: Run, error: BaseException) -> None:
         """Count, log and requeue. Called in the `except` block, so that the log line has the traceback."""
         job = self._job
         if all(isinstance(leaf, NamespaceRemoved) and leaf.namespace == request.namespace for leaf in leaves(error)):
             log.info("Nothing to reconcile, the namespace was removed from the cache")
-            self._finish(request, _DONE)
+            self._finish(request, run, _DONE)
             return
         if self._is_gone(request, error):
             log.debug("Object not found, nothing to reconcile")
-            self._finish(request, _DONE)
+            self._finish(request, run, _DONE)
             return
         job.metrics.errors.inc()
-        self._count(request, "error", "" if is_terminal(error) else f"retry after {type(error).__name__}")
+        job.metrics.results["error"]()
+        run.result, run.error, run.place = "error", error_text(error), stack.place_of_error(error)
         if (traces := tracing.active()) is not None:
             traces.fail(error)
         if is_terminal(error):
@@ -260,7 +253,8 @@ class Worker:
             job.activity.record_success(request)
         else:
             job.activity.record_retry(request, error)
-            job.queue.add(request, rate_limited=True, priority=job.queue.priority_of(request))
+            note = RetryNote(run.number, "error", run.error, run.unanswered())
+            job.queue.add(request, rate_limited=True, priority=job.queue.priority_of(request), note=note)
         if isinstance(error, _TRANSIENT):
             log.error("Reconciler error", error=error)
         else:
@@ -277,11 +271,11 @@ class Worker:
             except BaseException:  # as in a reconcile: it must not end the worker
                 log.exception("Callback on_reconcile_failure failed")
 
-    def _handle_panic(self, request: Request, error: BaseException) -> None:
+    def _handle_panic(self, request: Request, run: Run, error: BaseException) -> None:
         self._job.metrics.panics.inc()
         if not self._job.recover_panic:
             raise Panic(f"the reconciler of {self._job.controller} raised {error!r} for {request}") from error
-        self._fail(request, error)
+        self._fail(request, run, error)
 
     def _is_gone(self, request: Request, error: BaseException) -> bool:
         """Whether the only error is that the request's own object does not exist."""

@@ -65,6 +65,7 @@ class Manager:
             raise InvalidDefinition(
                 f"a manager needs a cluster (Cluster.embedded(), Cluster.connect()), not {cluster!r}"
             )
+        from pilotage.history.history import History
         from pilotage.manager.declared import Declared
         from pilotage.manager.endpoints.endpoints import Endpoints
         from pilotage.manager.lifecycle import Lifecycle
@@ -85,6 +86,9 @@ class Manager:
         """Called several times a second while the event loop is blocked for longer than `blocked_loop_threshold`, in
         the thread of the supervisor: set it to end a program that is out of time."""
         self.beginning = Beginning(self.clock)
+        self.history = History(self.options.history, self.clock)
+        """Why reconciles ran, and what they did: `history.reconciles(Database, "main", namespace="default")`."""
+        self.history.kind_of = cluster.rest_mapper.known_kind
         self._lifecycle = Lifecycle(self.work, self.options.graceful_shutdown_timeout, self.options.shutdown_progress)
         self._permissions = Permissions(self._own_permissions)
         self._namespaces: NamespaceSelection | None = None
@@ -379,6 +383,9 @@ class Manager:
         await self.run_until_idle(timeout, horizon)
 
     async def __aenter__(self) -> Manager:
+        import asyncio
+
+        from pilotage.history.logs import recorded_logs
         from pilotage.manager.lag import Lag
         from pilotage.manager.supervision.tasks import supervise
 
@@ -391,6 +398,8 @@ class Manager:
                 exits.push_async_callback(detach, self._devices, self.cluster)
             if not self.cluster.is_open:
                 await exits.enter_async_context(self.cluster)
+            if self.options.history.enabled:
+                exits.enter_context(recorded_logs(self.history, asyncio.get_running_loop().time))
             self._supervision = supervise(
                 self.options,
                 self.work,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from pilotage.errors import InvalidDefinition
+from pilotage.history.options import HistoryOptions
 from pilotage.manager.election.elector import LeaderCallbacks
 from pilotage.manager.election.leasecandidate import CandidateOptions
 from pilotage.manager.election.resourcelock import LeaseTimings, ResourceLock
@@ -166,6 +167,9 @@ class ManagerOptions:
     on_reconcile_failure: OnReconcileFailure | None = None
     """Called with each reconcile that has failed, on the event loop, beside the line in the log. It must return at
     once; what it raises is logged."""
+
+    history: HistoryOptions = field(default_factory=HistoryOptions)
+    """The history of reconciles: its size, its file, what it hides, or that there is none."""
 
     webhook_server: WebhookServer | None = None
     """The server of webhooks, with its options; by default one with the default options, if there are webhooks."""

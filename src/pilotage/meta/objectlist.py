@@ -60,6 +60,11 @@ class ObjectList(Sequence[T]):
         """The number of objects after this page, if the server reports it."""
 
     @property
+    def data(self) -> Sequence[Bytes]:
+        """The bytes of the items."""
+        return [self._items[index] for index in self._indexes]
+
+    @property
     def headers(self) -> Sequence[Header]:
         """Name, namespace, uid, version, labels and the like of each item, without decoding the items."""
         return [self._header(index) for index in self._indexes]

@@ -40,6 +40,22 @@ def place_of(frames: Sequence[FrameType]) -> str:
     return next((_line(frame) for frame in reversed(frames) if is_of_the_program(frame)), "")
 
 
+def place_of_error(error: BaseException) -> str:
+    """`FILE:LINE in FUNCTION` of the innermost line of the program that an exception went through; empty if none."""
+    found, traceback = "", error.__traceback__
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if is_of_the_program(traceback.tb_frame):
+            found = f"{_relative(code.co_filename)}:{traceback.tb_lineno} in {code.co_qualname}"
+        traceback = traceback.tb_next
+    return found
+
+
+def _relative(file: str) -> str:
+    """A file of the current directory, without the directory."""
+    return file.removeprefix(f"{os.getcwd()}{os.sep}")
+
+
 def caller() -> str:
     """`FILE:LINE` of the program that calls this library in the running task; empty if the library acts by itself."""
     for each in frames_of_the_loop(sys._getframe(1)):

@@ -72,11 +72,20 @@ class WorkQueue(Generic[T]):
         self._turn_ends = -1.0
         self._turn_items = 0
 
-    def add(self, item: T, *, after: Seconds = 0.0, rate_limited: bool = False, priority: int | None = None) -> None:
+    def add(
+        self,
+        item: T,
+        *,
+        after: Seconds = 0.0,
+        rate_limited: bool = False,
+        priority: int | None = None,
+        note: object = None,
+    ) -> None:
         """Add `item`: now, after `after` seconds, or with `rate_limited` after the delay of the rate limiter.
 
         The shorter of both delays counts. A higher `priority` goes first. An item that is in the queue already gets the
         higher priority and the earlier time. One that a worker holds is handed out again once the worker is done.
+        `note` says why the item is added, for `notes_of`.
         """
         if not self._accepts:
             return
@@ -89,10 +98,10 @@ class WorkQueue(Generic[T]):
             after = min(after, limited) if after > 0 else limited
         if after > 0:
             self._observer.retried()
-            self._schedule.add(item, priority or 0, loop.time(), after)
+            self._schedule.add(item, priority or 0, loop.time(), after, note)
             self._set_timer(loop)
         else:
-            self._schedule.add(item, priority or 0, loop.time())
+            self._schedule.add(item, priority or 0, loop.time(), 0.0, note)
             if self._workers:
                 self._wake()
 
@@ -119,6 +128,11 @@ class WorkQueue(Generic[T]):
     def priority_of(self, item: T) -> int:
         """The priority with which an item was handed out. Raises KeyError if no worker holds it."""
         return self._schedule.held[item].priority
+
+    def notes_of(self, item: T) -> list[tuple[float, object]]:
+        """The notes with which an item was added, each with the time, since it was handed out last. Raises KeyError if
+        no worker holds it."""
+        return self._schedule.held[item].notes
 
     def shut_down(self, *, drain: bool = False) -> None:
         """Stop handing out items, at once. Later adds are ignored.

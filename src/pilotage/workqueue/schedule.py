@@ -16,6 +16,8 @@ from pilotage.workqueue.metrics import QueueObserver
 
 T = TypeVar("T", bound=Hashable)
 
+MOST_NOTES = 10_000
+"""The notes of one item that are kept; further ones are dropped."""
 _SLACK = 64  # outdated records that a heap may have in addition to one for each scheduled item
 
 
@@ -29,6 +31,8 @@ class ScheduledItem(msgspec.Struct, Generic[T], eq=False):
     ready_at: float = 0.0
     since: float = 0.0
     """When it became ready; if it is held, when it was handed out."""
+    notes: list[tuple[float, object]] = []
+    """Why it was added, and when."""
 
 
 class Schedule(Generic[T]):
@@ -50,11 +54,15 @@ class Schedule(Generic[T]):
         """Items that wait for their time."""
         self.held: dict[T, ScheduledItem[T]] = {}
 
-    def add(self, item: T, priority: int, now: float, after: float = 0.0) -> None:
+    def add(self, item: T, priority: int, now: float, after: float = 0.0, note: object = None) -> None:
         """Schedule an item. One that is scheduled already gets the higher priority and the earlier time."""
         scheduled = self._items.get(item)
+        if note is not None and scheduled is not None and len(scheduled.notes) < MOST_NOTES:
+            scheduled.notes.append((now, note))
         if scheduled is None:
             self._items[item] = scheduled = ScheduledItem(item, priority)
+            if note is not None:
+                scheduled.notes.append((now, note))
             if after > 0:
                 self._wait(scheduled, now + after)
             else:

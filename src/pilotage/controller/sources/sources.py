@@ -18,8 +18,10 @@ from pilotage.controller.pipeline import LOW_PRIORITY, EventPipeline
 from pilotage.controller.predicates import Predicate
 from pilotage.controller.request import Request
 from pilotage.errors import DecodeError, InvalidDefinition, NoMatch, PilotageError
+from pilotage.history.records import Origin, TextNote
 from pilotage.meta import forms
 from pilotage.meta.bounds.amounts import Seconds, seconds
+from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.typevars import T
 from pilotage.reflector.troublelog import failure_text, missing_permission
 from pilotage.rest.refusal import MissingPermission
@@ -86,6 +88,11 @@ class _EventSource(Source):
         self.initially: Predicate | None = None
         """A further predicate, for a run that does not begin with all objects."""
 
+    @property
+    def _event_kind(self) -> GroupVersionKind | None:
+        """The kind of the objects of its events, where it is one."""
+        return None
+
     def stop(self) -> None:
         if self._pipeline is not None:
             self._pipeline.close()
@@ -98,9 +105,8 @@ class _EventSource(Source):
 
     def _start_pipeline(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> EventPipeline:
         predicates = self._predicates if self.initially is None else (self.initially, *self._predicates)
-        self._pipeline = EventPipeline(
-            queue, self.handler, predicates, self._low_priority, self._debouncer, source=str(self)
-        )
+        origin = Origin(str(self), self._event_kind)
+        self._pipeline = EventPipeline(queue, self.handler, predicates, self._low_priority, self._debouncer, origin)
         tasks.create_task(self._pipeline.run(), name=f"handlers of {self}")
         return self._pipeline
 
@@ -149,6 +155,10 @@ class InformerSource(_InformerBacked):
         if self._pipeline is not None:
             await self._wait_for_sync(self._informer, self._pipeline)
 
+    @property
+    def _event_kind(self) -> GroupVersionKind:
+        return self._informer.options.gvk
+
     def __str__(self) -> str:
         return f"informer source: {kind_name(self._informer.options.kind)}"
 
@@ -186,6 +196,10 @@ class Kind(_InformerBacked):
         self._gvk = forms.gvk_of(self.kind)
         self._subscribing: asyncio.Task[None] | None = None
         self._informer_error: PilotageError | None = None
+
+    @property
+    def _event_kind(self) -> GroupVersionKind:
+        return self._gvk
 
     @property
     def waits_for(self) -> str:
@@ -313,7 +327,7 @@ class Timer(Source):
 
     def _add(self, queue: WorkQueue[Request]) -> None:
         for request in (self._requests,) if isinstance(self._requests, Request) else self._requests():
-            queue.add(request)
+            queue.add(request, note=TextNote(str(self)))
 
     def __str__(self) -> str:
         return f"timer source: every {self._period:g} s"

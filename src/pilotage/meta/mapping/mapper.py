@@ -64,6 +64,10 @@ class RESTMapper:
         """The resource of a kind as far as it is known now; None if it is not. Never asks a server."""
         return self._tables.by_kind.get(kind)
 
+    def known_kind(self, resource: GroupVersionResource) -> GroupVersionKind | None:
+        """The kind of a resource as far as it is known now. Never asks a server."""
+        return next((mapping.gvk for mapping in self._tables.of_resource(resource)), None)
+
     async def lookup(self, what: GroupVersionKind | GroupVersionResource | str) -> RESTMapping:
         """As `rest_mapping` for a kind and `mapping_for` for a name; a mapper with a server runs discovery first if the
         kind or name is unknown."""

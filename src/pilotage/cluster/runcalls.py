@@ -1,0 +1,36 @@
+"""The calls of reconciles to an API server, for the history: each is recorded when it begins, and has its answer or its
+error when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from pilotage.history.records import CallNote, Run
+from pilotage.rest import APIRequest, Page, Response
+
+T = TypeVar("T", Response, Page)
+
+
+async def recorded(
+    send: Callable[[APIRequest], Awaitable[T]], request: APIRequest, run: Run
+) -> tuple[T, tuple[Run, CallNote]]:
+    """Send a request, as a step of a reconcile."""
+    now = asyncio.get_running_loop().time
+    call = CallNote(request, now())
+    run.add(call, len(request.body))
+    try:
+        answer = await send(request)
+    except BaseException as error:
+        call.ended, call.error = now(), f"{type(error).__name__}: {error}".removesuffix(": ")
+        raise
+    call.ended = now()
+    if isinstance(answer, Response):
+        call.answer = answer.body
+        run.grown += len(answer.body)
+    elif run.keeps_lists:
+        call.answer = answer
+    else:
+        call.answer = len(answer.items), answer.resource_version
+    return answer, (run, call)

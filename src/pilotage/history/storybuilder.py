@@ -1,0 +1,307 @@
+"""Makes stories from records: decodes objects, compares them, and finds the writes whose events are causes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, overload
+
+import msgspec
+
+from pilotage.errors import DecodeError
+from pilotage.history import chains
+from pilotage.history.differences import Change, differences
+from pilotage.history.history import History
+from pilotage.history.records import CallNote, EventNote, ListNote, LogNote, Note, ReadNote, RetryNote, Run, Step
+from pilotage.history.secrets import Hider
+from pilotage.history.stories import Cause, LogLine, Read, Reconcile, Write
+from pilotage.meta import objects
+from pilotage.meta.kinds import GroupVersion, GroupVersionKind
+from pilotage.meta.objects import Header
+from pilotage.rest import APIRequest, PatchType, Verb
+from pilotage.rest.request import READS
+
+_MOST_BODY = 200
+"""Characters of a body that are shown."""
+_IDENTITY = ("metadata.name", "metadata.namespace", "metadata.ownerReferences")
+"""Fields of a new object that its title shows, or that point to the object for which it was made."""
+_EARLIER = 20_000
+"""Entries of the ring that are searched for the state of an object before a write."""
+_DECODER = msgspec.json.Decoder(dict[str, Any])
+_NO_OBJECT = Header()
+_WHOLE = ("", "status")
+"""Subresources whose answer is the whole object."""
+
+
+class StoryBuilder:
+    """Makes the stories of one history."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._hider = Hider(history.options.secret_fields, history.hash_key)
+
+    def reconcile(self, run: Run) -> Reconcile:
+        """The story of one reconcile, as far as it has come."""
+        journal, request, history = run.journal, run.request, self._history
+        causes = [*run.causes()]
+        first = min((at for at, _ in run.notes), default=run.began)
+        return Reconcile(
+            number=run.number,
+            controller=journal.controller,
+            kind=journal.kind,
+            namespace=request.namespace,
+            name=request.name,
+            began=history.time_of(run.began),
+            waited=round(max(0.0, run.began - first), 6),
+            seconds=round((run.ended if run.ended is not None else run.began) - run.began, 6),
+            priority=run.priority,
+            causes=tuple(self._cause(at, note) for at, note in causes if isinstance(note, Note)),
+            steps=tuple(self._steps(run)),
+            skipped=run.skipped,
+            result=run.result if run.ended is not None else "running",
+            error=run.error or None,
+            place=run.place,
+        )
+
+    def write(self, run: Run, call: CallNote) -> Write:
+        """The story of one write."""
+        request, data = call.request, _object_in(call)
+        header = _header(data)
+        before = b"{}" if request.verb is Verb.CREATE else self._before(run, call, header)
+        changes: tuple[Change, ...] = ()
+        if data is not None and before is not None and request.verb is not Verb.DELETE:
+            changes = self._changes(before, data)
+        if request.verb is Verb.CREATE:
+            changes = tuple(change for change in changes if not change.path.startswith(_IDENTITY))
+        return Write(
+            verb=_verb_of(request),
+            kind=self._kind(request, data),
+            namespace=request.namespace or header.namespace,
+            name=request.name or header.name,
+            version=header.resource_version,
+            subresource=request.subresource,
+            changes=changes,
+            body=self._body(request) if before is None else "",
+            dry_run=request.write.dry_run or request.delete.dry_run,
+            error=call.error,
+            at=self._history.time_of(call.began),
+            seconds=round(max(0.0, call.ended - call.began), 6),
+        )
+
+    def dropped(self, note: EventNote) -> Cause:
+        """The story of an event that led to no request."""
+        return self._event(note.at, note)
+
+    def document(self, data: bytes | memoryview) -> dict[str, Any]:
+        """An object as it may be shown: without secret values."""
+        document = _DECODER.decode(data)
+        return self._hider.hide(_kind_in(document), document)
+
+    def _cause(self, at: float, note: Note) -> Cause:
+        if isinstance(note, EventNote):
+            return self._event(at, note)
+        moment = self._history.time_of(at)
+        if isinstance(note, RetryNote):
+            kind = "retry" if note.error else "requeue"
+            return Cause(type=kind, at=moment, text=note.error or note.result, reconcile=note.number)
+        return Cause(type="added", at=moment, text=note.text)
+
+    def _event(self, at: float, note: EventNote) -> Cause:
+        event, kind = note.event, note.origin.kind
+        old, new = event.old_data, event.new_data
+        kind_of_event = event.type
+        if event.is_unchanged:
+            kind_of_event = "initial" if event.is_in_initial_list else "resync"
+        made = self._made_by(event_key) if (event_key := chains.key_of(event)) is not None else None
+        if made is None and event_key is not None and event.type == "delete":
+            made = self._made_by((event_key[0], 0))
+        return Cause(
+            type=kind_of_event,
+            at=self._history.time_of(at),
+            kind=kind or _kind_of_data(new or old),
+            namespace=event.namespace,
+            name=event.name,
+            version=str(event_key[1]) if event_key is not None else "",
+            source=note.origin.source,
+            changes=self._changes(old, new) if old and new and event.type == "update" else (),
+            write=self.write(*made) if made is not None else None,
+            reconcile=made[0].number if made is not None else 0,
+            text=f"dropped by {note.dropped_by}" if note.dropped_by else "",
+            is_forgotten=new is None and old is None and event.type != "generic",
+        )
+
+    def _made_by(self, key: tuple[str, int]) -> tuple[Run, CallNote] | None:
+        return self._history.ring.writes.get(key)
+
+    def _steps(self, run: Run) -> Iterator[Read | Write | LogLine]:
+        for step in run.steps:
+            if isinstance(step, ReadNote):
+                version = _header(step.data).resource_version
+                yield Read(
+                    kind=step.kind,
+                    namespace=step.namespace,
+                    name=step.name,
+                    version=version,
+                    is_live=step.is_live,
+                    found=step.data is not None,
+                )
+            elif isinstance(step, ListNote):
+                yield Read(
+                    verb="list",
+                    kind=step.kind,
+                    namespace=step.namespace,
+                    version=step.version,
+                    is_live=step.is_live,
+                    count=step.count,
+                    selector=step.selector,
+                )
+            elif isinstance(step, LogNote):
+                yield LogLine(at=self._history.time_of(step.at), level=step.level, text=step.text)
+            elif step.request.verb in READS:
+                yield self._live_read(step)
+            else:
+                yield self.write(run, step)
+
+    def _live_read(self, call: CallNote) -> Read:
+        request, data = call.request, _object_in(call)
+        header = _header(data)
+        return Read(
+            kind=self._kind(request, data),
+            namespace=request.namespace,
+            name=request.name,
+            version=header.resource_version,
+            is_live=True,
+            found=data is not None,
+            error=call.error if data is None and "not found" not in call.error else "",
+        )
+
+    def _kind(self, request: APIRequest, data: bytes | memoryview | None) -> GroupVersionKind:
+        """The kind of the objects of a request; where nothing names it, the resource."""
+        resource = request.resource
+        known = self._history.kind_of(resource)
+        if known is not None:
+            return known
+        found = _kind_of_data(data if not request.subresource else None)
+        if found is not None and found.kind != "Status" and found.group == resource.group:
+            return found
+        return GroupVersionKind(resource.group, resource.version, resource.resource)
+
+    def _before(self, run: Run, call: CallNote, header: Header) -> bytes | memoryview | None:
+        """The object before a write: what the reconcile had read or written last, else what is in the ring."""
+        name = call.request.name or header.name
+        own = run.steps[: run.steps.index(call)]
+        states = (*_states(reversed(own)), *_events(note for _, note in reversed([*run.causes()])))
+        recent = zip(range(_EARLIER), reversed(self._history.ring.entries), strict=False)
+        for found in (states, _events(entry for _, entry in recent)):
+            for namespace, of, data in found:
+                if of == name and namespace == call.request.namespace and _precedes(data, header):
+                    return data
+        return None
+
+    def _changes(self, old: bytes | memoryview, new: bytes | memoryview) -> tuple[Change, ...]:
+        try:
+            return tuple(differences(self.document(old), self.document(new)))
+        except msgspec.DecodeError:
+            return ()
+
+    def _body(self, request: APIRequest) -> str:
+        """What was sent, without secret values."""
+        try:
+            document = self.document(request.body)
+        except (msgspec.DecodeError, TypeError, AttributeError):
+            return ""  # a JSON patch, or YAML
+        if request.resource.resource == "secrets":
+            self._hider.hide(None, document)
+        text = msgspec.json.encode(document).decode()
+        return text if len(text) <= _MOST_BODY else f"{text[:_MOST_BODY]}…"
+
+
+class Reconciles(Sequence[Reconcile]):
+    """Reconciles, the oldest first. Each is made when it is read."""
+
+    def __init__(self, builder: StoryBuilder, runs: Sequence[Run]) -> None:
+        self._builder = builder
+        self._runs = runs
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    @overload
+    def __getitem__(self, index: int) -> Reconcile: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Reconcile]: ...
+    def __getitem__(self, index: int | slice) -> Reconcile | Sequence[Reconcile]:
+        if isinstance(index, slice):
+            return Reconciles(self._builder, self._runs[index])
+        return self._builder.reconcile(self._runs[index])
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} reconciles>"
+
+
+def _verb_of(request: APIRequest) -> str:
+    is_apply = request.verb is Verb.PATCH and request.content_type == PatchType.APPLY.value
+    return "apply" if is_apply else request.verb.value
+
+
+def _object_in(call: CallNote) -> bytes | memoryview | None:
+    """The object in the answer of a call, if it is the whole object."""
+    if isinstance(call.answer, bytes | memoryview) and call.request.subresource in _WHOLE:
+        return call.answer
+    return None
+
+
+def _header(data: bytes | memoryview | None) -> Header:
+    try:
+        return objects.header(data) if data else _NO_OBJECT
+    except DecodeError:
+        return _NO_OBJECT
+
+
+def _precedes(data: bytes | memoryview, header: Header) -> bool:
+    """Whether an object is in an earlier state than the one with this header."""
+    found = _header(data)
+    if not header.uid:
+        return True
+    versions = found.resource_version, header.resource_version
+    return found.uid == header.uid and all(map(str.isdecimal, versions)) and int(versions[0]) < int(versions[1])
+
+
+def _states(steps: Iterable[Step]) -> Iterator[tuple[str, str, bytes | memoryview]]:
+    """The objects that steps have read or written, as namespace, name and bytes."""
+    for step in steps:
+        if isinstance(step, ReadNote) and step.data is not None:
+            yield step.namespace, step.name, step.data
+        elif isinstance(step, CallNote) and (data := _object_in(step)) is not None:
+            yield step.request.namespace, step.request.name or _header(data).name, data
+
+
+def _events(entries: Iterable[object]) -> Iterator[tuple[str, str, bytes | memoryview]]:
+    """The objects of events, the same way."""
+    for entry in entries:
+        if isinstance(entry, EventNote):
+            event = entry.event
+            for data in (event.new_data, event.old_data):
+                if data:
+                    yield event.namespace, event.name, data
+
+
+def _kind_of_data(data: bytes | memoryview | None) -> GroupVersionKind | None:
+    """The kind that an object names; None where it names none, as an item of a list does."""
+    try:
+        found = objects.envelope(data) if data else None
+    except DecodeError:
+        return None
+    return _named_kind(found.api_version, found.kind) if found is not None else None
+
+
+def _kind_in(document: Mapping[str, Any]) -> GroupVersionKind | None:
+    return _named_kind(str(document.get("apiVersion", "")), str(document.get("kind", "")))
+
+
+def _named_kind(api_version: str, kind: str) -> GroupVersionKind | None:
+    if not api_version or not kind:
+        return None
+    try:
+        return GroupVersionKind(*GroupVersion.parse(api_version), kind)
+    except ValueError:
+        return None
