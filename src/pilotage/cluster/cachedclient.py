@@ -73,11 +73,11 @@ class CachedClient(Client):
             found = await self.cache.get(kind, name, namespace=subject.namespace)
         except ApiError as error:
             if run is not None and isinstance(error, NotFound):
-                run.add(ReadNote(subject.kind.gvk, subject.namespace, name, None), 0)
+                run.add(ReadNote(subject.kind.gvk, subject.namespace, name, None))
             raise add_subject(error, subject) from error.__cause__
         if run is not None:
             data = origin_of(found) or self._stored(kind, subject)
-            run.add(ReadNote(subject.kind.gvk, subject.namespace, name, data), len(data))
+            run.add(ReadNote(subject.kind.gvk, subject.namespace, name, data))
         return found
 
     async def _list(self, kind: Kind, namespace: str, options: ListOptions) -> ObjectList[Any]:
@@ -100,7 +100,7 @@ class CachedClient(Client):
             selector = ",".join(filter(None, (options.label_selector, options.field_selector)))
             items = found.data if run.keeps_lists else None
             gvk, namespace = subject.kind.gvk, subject.namespace
-            run.add(ListNote(gvk, namespace, selector, len(found), found.resource_version, items=items), 0)
+            run.add(ListNote(gvk, namespace, selector, len(found), found.resource_version, items=items))
         return found
 
     def _stored(self, kind: Kind, subject: Subject) -> bytes:

@@ -19,7 +19,7 @@ async def recorded(
     """Send a request, as a step of a reconcile."""
     now = asyncio.get_running_loop().time
     call = CallNote(request, now())
-    run.add(call, len(request.body))
+    run.add(call)
     try:
         answer = await send(request)
     except BaseException as error:
@@ -28,7 +28,6 @@ async def recorded(
     call.ended = now()
     if isinstance(answer, Response):
         call.answer = answer.body
-        run.grown += len(answer.body)
     elif run.keeps_lists:
         call.answer = answer
     else:

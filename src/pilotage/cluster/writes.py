@@ -105,8 +105,8 @@ class WriteTracker:
             self._highest[key] = write.version
         if call is not None:
             run, made = call
-            run.last_write = key, write
             run.journal.written(run, made, write.uid, write.version)
+            run.last_write = key, write
         for subscriber in self._subscribers.get(key, ()):
             subscriber(write)
         for observer in self._observers:

@@ -22,6 +22,7 @@ from pilotage.controller.sources.sources import Source
 from pilotage.controller.worker import Job, Worker, log
 from pilotage.errors import InvalidDefinition
 from pilotage.history.history import History
+from pilotage.history.options import HistoryOptions
 from pilotage.history.records import TextNote
 from pilotage.manager.failures import OnReconcileFailure
 from pilotage.manager.options import ControllerDefaults
@@ -103,8 +104,7 @@ class Controller:
             else WorkQueue(name, rate_limiter=options.rate_limiter)
         )
         self._metrics = ControllerMetrics(name)
-        if manager.history is not None:
-            attach(self.queue, manager.history.journal(name, kind))
+        attach(self.queue, (manager.history or History(HistoryOptions(enabled=False))).journal(name, kind))
         self._job = Job(
             controller=name,
             kind=kind,
@@ -122,7 +122,7 @@ class Controller:
         )
         self._beginning = manager.beginning
         self._resumption: Resumption | None = None
-        self._log = log.bind(**self._job.log_fields)
+        self._log = log.bind(**self._job.journal.log_fields)
         self._running_sources = RunningSources(self.queue, self.settings.cache_sync_timeout, self._log)
 
     def watch(self, source: Source) -> None:

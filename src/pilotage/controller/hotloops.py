@@ -7,6 +7,7 @@ one that writes nothing ends it.
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Callable
 
 import msgspec
@@ -58,7 +59,7 @@ class HotLoops:
         self._on_found = on_found
         self._rows: Recent[Request, _Row] = Recent(_REMEMBERED)
         self._loop: asyncio.AbstractEventLoop | None = None
-        _GAUGE.labels(controller).set_function(self._count)
+        _GAUGE.labels(controller).set_function(_count(weakref.ref(self)))
 
     def record(self, request: Request, run: Run, now: float) -> None:
         """A reconcile in a chain of writes has ended. Called inside its log context.
@@ -87,9 +88,18 @@ class HotLoops:
         if self._on_found is not None:
             self._on_found(request, sentence)
 
-    def _count(self) -> float:
+    def count(self) -> float:
         """The current hot loops; called when metrics are read, perhaps by another thread."""
         if self._loop is None:
             return 0.0
         since = self._loop.time() - _CURRENT_SECONDS
         return float(sum(row.reported is not None and row.last >= since for row in [*self._rows.values()]))
+
+
+def _count(loops: weakref.ref[HotLoops]) -> Callable[[], float]:
+    """A function for the metric. The reference is weak, because metrics outlive managers."""
+
+    def count() -> float:
+        return alive.count() if (alive := loops()) is not None else 0.0
+
+    return count

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
-from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 
@@ -25,9 +23,10 @@ from pilotage.manager.work import RECONCILE, WorkTracker
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.tasks import TaskCancelled
 from pilotage.telemetry import stack, tracing
-from pilotage.telemetry.logs import log_context, logged_fields, logger
+from pilotage.telemetry.logs import logged_fields, logger
 from pilotage.telemetry.tracing import Tracing
 from pilotage.workqueue import QueueShutDown, WorkQueue
+from pilotage.workqueue.queue import Taking
 
 log = logger("pilotage.controller")
 
@@ -70,17 +69,6 @@ class Job:
     timeout: float = 0.0
     recover_panic: bool = True
 
-    @property
-    def log_fields(self) -> dict[str, object]:
-        """The fields of every log line of this controller."""
-        if self.kind is None:
-            return {"controller": self.controller}
-        return {
-            "controller": self.controller,
-            "controllerGroup": self.kind.group,
-            "controllerKind": self.kind.kind,
-        }
-
 
 def reconcile_id() -> str:
     """The id of the current reconcile; empty outside of one."""
@@ -92,7 +80,6 @@ class Worker:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._fields: Mapping[str, object] = job.log_fields
         self._is_delayed = False  # whether the last reconcile returned `requeue_after`
 
     async def run(self) -> None:
@@ -101,17 +88,18 @@ class Worker:
         queue, tracker, gate = self._job.queue, self._job.tracker, self._job.gate
         try:
             while True:
-                async with queue.take() as request:
+                taking = queue.take()
+                async with taking as request:
                     if tracker is not None and not tracker.has_room:
                         await tracker.wait_for_room()
                         if not tracker.accepting:
                             return
                     if gate is None:
-                        await self._process(request, loop)
+                        await self._process(taking, loop)
                     else:
                         with gate.passing(request) as passes:
                             if passes:
-                                await self._process(request, loop)
+                                await self._process(taking, loop)
                             else:
                                 self._leave(request)
                     if task.cancelling() and not self._job.stopping.is_set():
@@ -127,17 +115,16 @@ class Worker:
             self._job.stopping.set()  # the whole controller ends, and the other workers with it
             raise
 
-    async def _process(self, request: Request, loop: asyncio.AbstractEventLoop) -> None:
-        job, traces = self._job, tracing.active()
-        fields = log_context(**self._fields, namespace=request.namespace, name=request.name, reconcileID=_ReconcileID())
-        notes, shows_debug = job.queue.notes_of(request), log.shows_debug()
+    async def _process(self, taking: Taking[Request], loop: asyncio.AbstractEventLoop) -> None:
+        job, request, notes, traces = self._job, taking.item, taking.notes, tracing.active()
+        shows_debug = log.shows_debug()
         triggers = trigger_texts(notes) if shows_debug or traces is not None else []
         began = loop.time()
-        run = job.journal.begin(request, notes, began, job.queue.priority_of(request))
+        run = job.journal.begin(request, notes, began, taking.priority)
         self._is_delayed = False
         job.metrics.active.inc()
         try:
-            with fields, self._tracked(request):
+            with self._tracked(request):
                 if traces is None:
                     await self._reconcile(request, run)
                 else:
@@ -166,10 +153,7 @@ class Worker:
 
     def _span(self, traces: Tracing, request: Request, triggers: list[str]) -> AbstractContextManager[object]:
         attributes: dict[str, str | int | bool | list[str]] = {
-            **{key: str(value) for key, value in self._fields.items()},
-            "namespace": request.namespace,
-            "name": request.name,
-            "reconcileID": reconcile_id(),
+            **{key: str(value) for key, value in logged_fields().items()},
             "triggers": triggers,
         }
         return traces.span(f"Reconcile {self._job.controller}", attributes)
@@ -217,7 +201,7 @@ class Worker:
             run.result = "success"
             self._job.metrics.results["success"]()
             return
-        priority = queue.priority_of(request) if result.priority is None else result.priority
+        priority = run.priority if result.priority is None else result.priority
         if result.requeue_after:
             queue.forget(request)  # not a failure: the backoff begins again
             activity.record_due(request, result.requeue_after)
@@ -253,8 +237,8 @@ class Worker:
             job.activity.record_success(request)
         else:
             job.activity.record_retry(request, error)
-            note = RetryNote(run.number, "error", run.error, run.unanswered())
-            job.queue.add(request, rate_limited=True, priority=job.queue.priority_of(request), note=note)
+            note = run.retry()
+            job.queue.add(request, rate_limited=True, priority=run.priority, note=note)
         if isinstance(error, _TRANSIENT):
             log.error("Reconciler error", error=error)
         else:
@@ -286,20 +270,6 @@ class Worker:
             == (kind.group, kind.kind, request.namespace, request.name)
             for leaf in leaves(error)
         )
-
-
-class _ReconcileID:
-    """A random id, created when it is first read: most reconciles log nothing."""
-
-    __slots__ = ("_text",)
-
-    def __init__(self) -> None:
-        self._text = ""
-
-    def __str__(self) -> str:
-        if not self._text:
-            self._text = str(uuid.uuid4())
-        return self._text
 
 
 async def _ignore_cancellation(task: asyncio.Task[object]) -> None:

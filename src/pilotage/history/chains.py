@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pilotage.errors import DecodeError
-from pilotage.history.records import EventData, EventNote
+from pilotage.history.records import Cause, EventData, EventNote
 from pilotage.meta import objects
 from pilotage.meta.bounds.recent import Recent
 
@@ -17,11 +17,11 @@ _REMEMBERED = 10_000
 """Writes that are remembered. The event of a write follows soon; one that was forgotten begins a new chain."""
 
 WRITTEN: Recent[tuple[str, int], int] = Recent(_REMEMBERED)
-"""By uid and version, which together are unique among all servers: the length of the chain after each write. While it
-is empty, no event has to be looked up. The version of a write that deleted an object is 0."""
+"""By uid and version, which together are unique among all servers: the length of the chain after each write. A write
+that deleted an object has the version 0."""
 
 
-def depth_of(notes: Iterable[tuple[float, object]]) -> int:
+def depth_of(notes: Iterable[Cause]) -> int:
     """The length of the chain that led to a reconcile with these notes: the shortest of its events' chains. 0: it was
     caused from outside."""
     lengths = [

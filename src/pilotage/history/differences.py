@@ -65,8 +65,6 @@ def _metadata(old: Any, new: Any) -> Iterator[Change]:
 
 
 def _of_value(path: str, old: Any, new: Any, depth: int) -> Iterator[Change]:
-    if old == new and type(old) is type(new):
-        return
     if depth < _MOST_DEPTH:
         if _are(Mapping, old, new):
             old, new = _or_empty(old, {}), _or_empty(new, {})
@@ -76,7 +74,8 @@ def _of_value(path: str, old: Any, new: Any, depth: int) -> Iterator[Change]:
         if _are(list, old, new):
             yield from _of_lists(path, _or_empty(old, []), _or_empty(new, []), depth + 1)
             return
-    yield Change(path, old, new)
+    if old != new or type(old) is not type(new):
+        yield Change(path, old, new)
 
 
 def _are(kind: Any, old: Any, new: Any) -> bool:

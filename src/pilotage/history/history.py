@@ -1,22 +1,39 @@
 """The history: what the reconciles of a manager did, and why, until its size is reached.
 
-A ring has events and reconciles in the order in which they began. When it is full, the oldest are dropped: an event
-loses its objects and stays with the reconciles that it caused; a reconcile is gone.
+A ring has the reconciles in the order in which they began, with their causes. When it is full, the oldest are dropped.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from pilotage.history import chains
 from pilotage.history.options import HistoryOptions
-from pilotage.history.records import CURRENT, OVERHEAD, CallNote, EventData, EventNote, Named, Origin, Run, Step
+from pilotage.history.records import (
+    CURRENT,
+    MOST_STEPS,
+    OVERHEAD,
+    CallNote,
+    Cause,
+    DroppedNote,
+    EventData,
+    EventNote,
+    ForgottenEvent,
+    Named,
+    Note,
+    Origin,
+    Run,
+    Step,
+    size_of,
+    size_of_note,
+)
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.scalars import times
@@ -26,9 +43,11 @@ if TYPE_CHECKING:
     from pilotage.history.storybuilder import StoryBuilder
 
 _OF_DROPPED = 8
-"""The events that predicates dropped have a ring of their own, of this part of the size: they may be many."""
-_OF_ONE = 4
-"""One reconcile has this part of the size at most."""
+"""The events that predicates dropped have this part of the size, apart from the reconciles: they may be many."""
+_CHECKED = 256
+"""After so many further events, the size of the events that wait for a reconcile is checked."""
+_OF_RUN = 4
+"""One reconcile has this part of the size at most; so have the events of a controller that wait for one."""
 
 
 class Listener(Protocol):
@@ -48,38 +67,47 @@ class Listener(Protocol):
 
 
 class Ring:
-    """Events and reconciles of a bounded size."""
+    """Reconciles in the order in which they began, of a bounded size. One that still runs counts when it has ended."""
 
-    __slots__ = ("_most", "entries", "size", "writes")
+    __slots__ = ("entries", "most", "size", "writes")
 
     def __init__(self, most: int) -> None:
-        self._most = most
-        self.entries: deque[EventNote | Run] = deque()
+        self.most = most
+        self.entries: deque[Run] = deque()
         self.size = 0
         self.writes: dict[tuple[str, int], tuple[Run, CallNote]] = {}
         """The writes of its reconciles, by the uid and the version that they left."""
 
-    def add(self, entry: EventNote | Run) -> None:
-        self.entries.append(entry)
-        self.grow(entry.size)
-
-    def grow(self, size: int) -> None:
-        """Count more bytes, and drop the oldest entries while there are too many."""
-        self.size += size
-        while self.size > self._most and self.entries:
+    def drop_oldest(self) -> None:
+        """Drop the oldest while they are too large together."""
+        while self.size > self.most and self.entries:
             oldest = self.entries.popleft()
             self.size -= oldest.size
-            if isinstance(oldest, EventNote):
-                oldest.forget()
-            else:
-                oldest.room = -1  # it is not recorded further, if it still runs
-                if oldest.last_write is not None:
-                    self._forget_writes(oldest)
+            oldest.room = 0  # it is not recorded further, if it still runs
+            if oldest.last_write is not None:
+                self._forget_writes(oldest)
 
     def _forget_writes(self, run: Run) -> None:
         for step in run.steps:
-            for written in step.written if isinstance(step, CallNote) else ():
+            for written in (step.written or ()) if isinstance(step, CallNote) else ():
                 self.writes.pop(written, None)
+
+
+class Dropped:
+    """Events that led to no request, of a bounded size."""
+
+    __slots__ = ("_most", "_size", "notes")
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._size = 0
+        self.notes: deque[DroppedNote] = deque()
+
+    def add(self, note: DroppedNote) -> None:
+        self.notes.append(note)
+        self._size += note.size
+        while self._size > self._most:
+            self._size -= self.notes.popleft().size
 
 
 class History:
@@ -93,13 +121,11 @@ class History:
         self.journals: list[Journal] = []
         """A journal for each controller."""
         self.ring = Ring(self.options.max_bytes)
-        self.dropped = Ring(self.options.max_bytes // _OF_DROPPED)
+        self.dropped = Dropped(self.options.max_bytes // _OF_DROPPED)
         """The events that led to no request."""
-        self.largest_run = self.options.max_bytes // _OF_ONE
-        self.count = 0
-        """The reconciles so far."""
+        self.numbers = itertools.count(1)
+        """The numbers of the reconciles."""
         self.listeners: tuple[Listener, ...] = ()
-        self.keeps_lists = False
         self.hash_key = os.urandom(16)
         """The key of the hashes of secret values."""
         self.anchor: tuple[float, datetime] | None = None
@@ -115,7 +141,9 @@ class History:
         """Call a listener from the next reconcile on; the returned function ends it."""
 
         def set_listeners(listeners: tuple[Listener, ...]) -> None:
-            self.listeners, self.keeps_lists = listeners, any(one.keeps_lists for one in listeners)
+            self.listeners = listeners
+            for journal in self.journals:
+                journal.listeners = listeners
 
         set_listeners((*self.listeners, listener))
         return lambda: set_listeners(tuple(one for one in self.listeners if one is not listener))
@@ -126,8 +154,7 @@ class History:
         runs = [
             run
             for run in self.ring.entries
-            if isinstance(run, Run)
-            and (wanted is None or (run.journal.kind is not None and run.journal.kind.group_kind == wanted))
+            if (wanted is None or (run.journal.kind is not None and run.journal.kind.group_kind == wanted))
             and (not name or run.request.name == name)
             and (not namespace or run.request.namespace == namespace)
         ]
@@ -151,44 +178,67 @@ class History:
 class Journal:
     """What one controller records."""
 
-    __slots__ = ("_ring", "controller", "enabled", "history", "kind")
+    __slots__ = (
+        "_events",
+        "_is_full",
+        "_numbers",
+        "_ring",
+        "_room",
+        "controller",
+        "enabled",
+        "history",
+        "kind",
+        "listeners",
+        "log_fields",
+        "most_of_run",
+        "waiting",
+    )
 
     def __init__(self, history: History, controller: str, kind: GroupVersionKind | None) -> None:
         self.history = history
         self.controller = controller
         self.kind = kind
+        self.log_fields: dict[str, object] = {"controller": controller}
+        """The fields of every log line of this controller."""
+        if kind is not None:
+            self.log_fields |= {"controllerGroup": kind.group, "controllerKind": kind.kind}
         self.enabled = history.options.enabled
+        self.most_of_run = history.options.max_bytes // _OF_RUN
+        self.waiting: Callable[[], Iterable[Note]] = tuple
+        """Returns the notes of the requests that wait on the queue."""
+        self.listeners = history.listeners
         self._ring = history.ring
+        self._numbers = history.numbers
+        self._room = MOST_STEPS if self.enabled else 0
+        self._events = 0
+        self._is_full = False
 
     def event(self, origin: Origin, event: EventData) -> EventNote | None:
         """Record an event that puts requests on the queue; the note goes with them."""
         if not self.enabled:
             return None
-        new, old = event.new_data, event.old_data
-        note = EventNote(origin, event, OVERHEAD + (len(new) if new else 0) + (len(old) if old else 0))
-        self._ring.add(note)
-        return note
+        self._events += 1
+        if not self._events % _CHECKED:
+            self._is_full = sum(map(size_of_note, self.waiting())) > self.most_of_run
+        if self._is_full:
+            return EventNote(origin, ForgottenEvent(event.type, event.namespace, event.name))
+        return EventNote(origin, event)
 
     def drop(self, origin: Origin, event: EventData, dropped_by: str, at: float) -> None:
         """Record an event that led to no request."""
         if self.enabled:
             size = OVERHEAD + len(event.new_data or b"") + len(event.old_data or b"")
-            self.history.dropped.add(EventNote(origin, event, size, dropped_by, at))
+            self.history.dropped.add(DroppedNote(self, EventNote(origin, event), dropped_by, at, size))
 
-    def begin(self, request: Named, notes: list[tuple[float, object]], now: float, priority: int) -> Run:
+    def begin(self, request: Named, notes: Sequence[Cause], now: float, priority: int) -> Run:
         """Begin a reconcile, in the context of the current task."""
-        history = self.history
-        history.count = number = history.count + 1
-        if history.anchor is None:
-            history.anchor = now, history.clock()
-        run = Run(self, number, request, notes, now, priority)
-        if chains.WRITTEN and notes:  # else no reconcile has written yet
-            run.depth = chains.depth_of(notes)
+        number = next(self._numbers)
+        run = Run(self, number, request, notes, now, priority, self._room, self.listeners)
         if self.enabled:
-            run.room = history.largest_run
-            self._ring.add(run)
-            if history.listeners:
-                run.listeners, run.keeps_lists = history.listeners, history.keeps_lists
+            self._ring.entries.append(run)
+            if number == 1:
+                self.history.anchor = now, self.history.clock()
+            if run.listeners:
                 for listener in run.listeners:
                     listener.begun(run)
         CURRENT.set(run)
@@ -197,18 +247,24 @@ class Journal:
     def written(self, run: Run, call: CallNote, uid: str, version: int) -> None:
         """Record what a write of a reconcile has left, so that its event is recognised. A version of 0: the write
         deleted the object."""
-        call.written.append((uid, version))
+        if run.last_write is None:
+            run.depth = chains.depth_of(run.notes)
         chains.WRITTEN[uid, version] = run.depth + 1
-        if run.room >= 0:
+        if run.room:
+            call.written = [*(call.written or ()), (uid, version)]
             self._ring.writes[uid, version] = run, call
 
     def end(self, run: Run, now: float) -> None:
-        """End a reconcile: tasks that it has left belong to it still, and record nothing more."""
+        """End a reconcile. It stays the current one of tasks that it has left, whose calls are not recorded."""
         CURRENT.set(None)
         run.ended = now
-        if run.room >= 0:
-            run.room = -1
-            run.size += run.grown
-            self._ring.grow(run.grown)
-        for listener in run.listeners:
-            listener.ended(run)
+        if run.room:
+            run.room = 0
+            ring = self._ring
+            run.size = size = size_of(run)
+            ring.size += size
+            if ring.size > ring.most:
+                ring.drop_oldest()
+        if run.listeners:
+            for listener in run.listeners:
+                listener.ended(run)

@@ -30,7 +30,7 @@ class HistoryHandler(logging.Handler):
         except Exception:
             self.handleError(record)
             return
-        run.add(LogNote(self._now(), record.levelname, text), len(text))
+        run.add(LogNote(self._now(), record.levelname, text))
 
 
 @contextmanager

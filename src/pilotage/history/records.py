@@ -5,7 +5,8 @@ Nothing is decoded, compared or formatted here: that is done by `stories`, for t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import uuid
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,6 +16,7 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.values import Value
 from pilotage.rest import APIRequest
 from pilotage.rest.response import Bytes
+from pilotage.telemetry.logs import SOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +27,8 @@ OVERHEAD = 300
 """The bytes that a record itself takes, about."""
 MOST_STEPS = 10_000
 """The steps of one reconcile that are recorded; further ones are counted."""
+_MEASURED = 256
+"""After so many further steps, the size of a reconcile that still runs is checked."""
 MOST_CAUSES = 10_000
 """The causes of one reconcile that are recorded, those of the attempts before it included."""
 
@@ -81,16 +85,18 @@ class EventNote(msgspec.Struct, gc=False, eq=False):
 
     origin: Origin
     event: EventData
-    size: int
-    dropped_by: str = ""
-    """The predicate that dropped it, or the handler that mapped it to no request."""
-    at: float = 0.0
-    """The loop's time; 0 where the queue has it."""
 
-    def forget(self) -> None:
-        """Drop the objects."""
-        event = self.event
-        self.event = ForgottenEvent(event.type, event.namespace, event.name)
+
+class DroppedNote(msgspec.Struct, gc=False, eq=False):
+    """An event that put no request on the queue."""
+
+    journal: Journal
+    note: EventNote
+    dropped_by: str
+    """The predicate that dropped it, or the handler that mapped it to no request."""
+    at: float
+    """The loop's time."""
+    size: int
 
 
 class RetryNote(msgspec.Struct, gc=False, eq=False):
@@ -101,7 +107,7 @@ class RetryNote(msgspec.Struct, gc=False, eq=False):
     result: str
     """What it returned, such as `requeue_after=30`; `error` where it has failed."""
     error: str = ""
-    causes: list[tuple[float, object]] = []
+    causes: list[Cause] = []
     """The causes of a reconcile that has failed, which are those of the next attempt too."""
 
     @property
@@ -117,6 +123,8 @@ class TextNote(msgspec.Struct, gc=False, eq=False):
 
 
 Note = EventNote | RetryNote | TextNote
+Cause = tuple[float, Note]
+"""A note, and the time of the loop at which it was put on the queue."""
 
 
 class ReadNote(msgspec.Struct, gc=False, eq=False):
@@ -153,7 +161,7 @@ class CallNote(msgspec.Struct, eq=False):
     """The bytes of the answer; of a list the page where a listener asks for it, else the number of objects and the
     version. None where there is none."""
     error: str = ""
-    written: list[tuple[str, int]] = []
+    written: list[tuple[str, int]] | None = None
     """The uids and versions that the write left; version 0 where it deleted an object."""
 
 
@@ -174,59 +182,110 @@ class Run(msgspec.Struct, eq=False):
     journal: Journal
     number: int
     request: Named
-    notes: list[tuple[float, object]]
-    """Why the request was on the queue: pairs of a time of the loop and a note."""
+    notes: Sequence[Cause]
+    """Why the request was on the queue."""
     began: float
     priority: int = 0
+    room: int = 0
+    """The number of steps that are recorded; 0 when it has ended."""
+    listeners: tuple[Listener, ...] = ()
     ended: float | None = None
+    id: str = ""
+    """A random id, which is made when it is first logged: most reconciles log nothing."""
     result: str = ""
     error: str = ""
     place: str = ""
     """The line of the program that raised the error."""
-    steps: list[Step] = msgspec.field(default_factory=list)
+    steps: list[Step] = []
     skipped: int = 0
     """Steps that were not recorded: there were too many, or they were too large."""
-    size: int = OVERHEAD
-    """What the history counts for it: its steps only once it has ended."""
-    grown: int = 0
-    """The size of its steps."""
+    size: int = 0
+    """What the history counts for it: 0 until it has ended."""
     depth: int = 0
-    """How many reconciles in a row, each caused by a write of the one before, led to this one."""
+    """How many reconciles in a row, each caused by a write of the one before, led to this one; known once it writes."""
     last_write: Any = None
     """Its last write, as the tracker of writes has it."""
-    room: int = 0
-    """The size above which no step is recorded."""
-    listeners: tuple[Listener, ...] = ()
-    keeps_lists: bool = False
-    """Whether the objects of lists are recorded."""
 
-    def add(self, step: Step, size: int) -> None:
-        """Record a step, whose objects have this size."""
+    def add(self, step: Step) -> None:
+        """Record a step."""
         steps = self.steps
-        if len(steps) >= MOST_STEPS or self.grown + size > self.room:
+        if len(steps) >= self.room:
             self.skipped += 1
             return
         steps.append(step)
-        self.grown += size + OVERHEAD
+        if not len(steps) % _MEASURED and size_of(self) > self.journal.most_of_run:
+            self.room = len(steps)
         if self.listeners:
             for listener in self.listeners:
                 listener.step(self, step)
 
-    def causes(self) -> Iterator[tuple[float, object]]:
+    def log_fields(self) -> Mapping[str, object]:
+        """The fields of its log lines."""
+        if not self.id:
+            self.id = str(uuid.uuid4())
+        request = self.request
+        names = {"namespace": request.namespace, "name": request.name, "reconcileID": self.id}
+        return {**self.journal.log_fields, **names}
+
+    @property
+    def keeps_lists(self) -> bool:
+        """Whether the objects of lists are recorded."""
+        return any(listener.keeps_lists for listener in self.listeners)
+
+    def causes(self) -> Iterator[Cause]:
         """The notes, those of the reconciles before it that this one repeats first."""
         for at, note in self.notes:
             if isinstance(note, RetryNote):
                 yield from note.causes
             yield at, note
 
-    def unanswered(self) -> list[tuple[float, object]]:
-        """The causes of the next attempt, after an error."""
-        (_, first), *others = self.notes or [(0.0, None)]
-        if isinstance(first, RetryNote) and first.error and not others:
-            return first.causes
+    def retry(self) -> RetryNote:
+        """The note of the next attempt, after an error. It has the causes of this one."""
+        first = self.notes[0][1] if len(self.notes) == 1 else None
+        if isinstance(first, RetryNote) and first.error:
+            return RetryNote(self.number, "error", self.error, first.causes)
         causes = [(at, note) for at, note in self.causes() if not (isinstance(note, RetryNote) and note.error)]
-        return causes[-MOST_CAUSES:]
+        room, kept = self.journal.most_of_run, 0
+        for _, note in reversed(causes[-MOST_CAUSES:]):
+            room -= size_of_note(note)
+            if room < 0:
+                break
+            kept += 1
+        return RetryNote(self.number, "error", self.error, causes[len(causes) - kept :])
 
 
-CURRENT: ContextVar[Run | None] = ContextVar("pilotage_run", default=None)
-"""The reconcile that the current task belongs to."""
+def size_of(run: Run) -> int:
+    """The size of the objects in a reconcile, about. The object of an event that was read again counts once."""
+    size, newest = OVERHEAD, None
+    for _, note in run.notes:
+        if type(note) is EventNote:
+            event = note.event
+            newest, old = event.new_data, event.old_data
+            size += OVERHEAD + (len(newest) if newest else 0) + (len(old) if old else 0)
+        else:
+            size += size_of_note(note)
+    for step in run.steps:
+        if type(step) is ReadNote:
+            data = step.data
+            size += OVERHEAD + (len(data) if data and data is not newest else 0)
+        else:
+            size += _size_of_step(step)
+    return size
+
+
+def size_of_note(note: Note) -> int:
+    """The size of the objects in a note, about."""
+    if isinstance(note, EventNote):
+        return OVERHEAD + len(note.event.new_data or b"") + len(note.event.old_data or b"")
+    return OVERHEAD + (sum(size_of_note(each) for _, each in note.causes) if isinstance(note, RetryNote) else 0)
+
+
+def _size_of_step(step: Step) -> int:
+    if isinstance(step, CallNote):
+        answer = len(step.answer) if isinstance(step.answer, bytes | memoryview) else 0
+        return OVERHEAD + len(step.request.body) + answer
+    return OVERHEAD + (len(step.text) if isinstance(step, LogNote) else 0)
+
+
+CURRENT: ContextVar[Run | None] = SOURCE
+"""The reconcile that the current task belongs to. Log lines have its fields."""

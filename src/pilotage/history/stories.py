@@ -11,11 +11,14 @@ from pilotage.history.differences import Change
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.values import Value
 
+NO_KIND = GroupVersionKind("", "", "")
+"""Where a kind is not known."""
+
 
 class Object(Value, frozen=True, omit_defaults=True, kw_only=True):
     """The object that a part of a story is about."""
 
-    kind: GroupVersionKind | None = None
+    kind: GroupVersionKind = NO_KIND
     namespace: str = ""
     name: str = ""
     version: str = ""
@@ -29,7 +32,7 @@ class Object(Value, frozen=True, omit_defaults=True, kw_only=True):
     @property
     def title(self) -> str:
         """`Database default/main`."""
-        return " ".join(part for part in (self.kind.kind if self.kind is not None else "", self.key) if part)
+        return " ".join(part for part in (self.kind.kind, self.key) if part)
 
 
 class Read(Object, frozen=True, omit_defaults=True, kw_only=True, tag="read"):
@@ -113,7 +116,7 @@ class Reconcile(Value, frozen=True, omit_defaults=True, kw_only=True):
 
     number: int
     controller: str
-    kind: GroupVersionKind | None = None
+    kind: GroupVersionKind = NO_KIND
     namespace: str = ""
     name: str = ""
     began: datetime

@@ -11,9 +11,20 @@ from pilotage.errors import DecodeError
 from pilotage.history import chains
 from pilotage.history.differences import Change, differences
 from pilotage.history.history import History
-from pilotage.history.records import CallNote, EventNote, ListNote, LogNote, Note, ReadNote, RetryNote, Run, Step
+from pilotage.history.records import (
+    CallNote,
+    DroppedNote,
+    EventNote,
+    ListNote,
+    LogNote,
+    Note,
+    ReadNote,
+    RetryNote,
+    Run,
+    Step,
+)
 from pilotage.history.secrets import Hider
-from pilotage.history.stories import Cause, LogLine, Read, Reconcile, Write
+from pilotage.history.stories import NO_KIND, Cause, LogLine, Read, Reconcile, Write
 from pilotage.meta import objects
 from pilotage.meta.kinds import GroupVersion, GroupVersionKind
 from pilotage.meta.objects import Header
@@ -42,19 +53,18 @@ class StoryBuilder:
     def reconcile(self, run: Run) -> Reconcile:
         """The story of one reconcile, as far as it has come."""
         journal, request, history = run.journal, run.request, self._history
-        causes = [*run.causes()]
         first = min((at for at, _ in run.notes), default=run.began)
         return Reconcile(
             number=run.number,
             controller=journal.controller,
-            kind=journal.kind,
+            kind=journal.kind or NO_KIND,
             namespace=request.namespace,
             name=request.name,
             began=history.time_of(run.began),
             waited=round(max(0.0, run.began - first), 6),
             seconds=round((run.ended if run.ended is not None else run.began) - run.began, 6),
             priority=run.priority,
-            causes=tuple(self._cause(at, note) for at, note in causes if isinstance(note, Note)),
+            causes=tuple(self._cause(at, note) for at, note in run.causes()),
             steps=tuple(self._steps(run)),
             skipped=run.skipped,
             result=run.result if run.ended is not None else "running",
@@ -87,9 +97,9 @@ class StoryBuilder:
             seconds=round(max(0.0, call.ended - call.began), 6),
         )
 
-    def dropped(self, note: EventNote) -> Cause:
+    def dropped(self, dropped: DroppedNote) -> Cause:
         """The story of an event that led to no request."""
-        return self._event(note.at, note)
+        return msgspec.structs.replace(self._event(dropped.at, dropped.note), text=f"dropped by {dropped.dropped_by}")
 
     def document(self, data: bytes | memoryview) -> dict[str, Any]:
         """An object as it may be shown: without secret values."""
@@ -117,7 +127,7 @@ class StoryBuilder:
         return Cause(
             type=kind_of_event,
             at=self._history.time_of(at),
-            kind=kind or _kind_of_data(new or old),
+            kind=kind or _kind_of_data(new or old) or NO_KIND,
             namespace=event.namespace,
             name=event.name,
             version=str(event_key[1]) if event_key is not None else "",
@@ -125,7 +135,6 @@ class StoryBuilder:
             changes=self._changes(old, new) if old and new and event.type == "update" else (),
             write=self.write(*made) if made is not None else None,
             reconcile=made[0].number if made is not None else 0,
-            text=f"dropped by {note.dropped_by}" if note.dropped_by else "",
             is_forgotten=new is None and old is None and event.type != "generic",
         )
 
@@ -191,7 +200,7 @@ class StoryBuilder:
         own = run.steps[: run.steps.index(call)]
         states = (*_states(reversed(own)), *_events(note for _, note in reversed([*run.causes()])))
         recent = zip(range(_EARLIER), reversed(self._history.ring.entries), strict=False)
-        for found in (states, _events(entry for _, entry in recent)):
+        for found in (states, _events(note for _, entry in recent for _, note in entry.notes)):
             for namespace, of, data in found:
                 if of == name and namespace == call.request.namespace and _precedes(data, header):
                     return data

@@ -90,7 +90,7 @@ def read_text(read: Read) -> str:
     """What was read, from where, and at which version."""
     origin = "API server" if read.is_live else "cache"
     if read.verb == "list":
-        what = f"{counted(read.count, read.kind.kind if read.kind is not None else 'object')}"
+        what = f"{counted(read.count, read.kind.kind or 'object')}"
         where = f" in {read.namespace}" if read.namespace else ""
         selected = f" with {read.selector}" if read.selector else ""
         text = f"{what}{where}{selected} ({origin}, version {read.version or 'unknown'})"

@@ -14,16 +14,26 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from contextvars import ContextVar, Token
+from contextvars import Context, ContextVar, Token
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from pilotage.telemetry import levels as levels_
 from pilotage.telemetry.lines import JSONFormatter, LineFormatter, LogEvent
 
 _context: ContextVar[Mapping[str, object] | None] = ContextVar("pilotage_log_context", default=None)
 
+SOURCE: ContextVar[Any] = ContextVar("pilotage_log_source", default=None)
+"""What the current task works on: a `FieldSource`. Set for every reconcile, so it computes its fields only for a log
+line."""
+
 _levels = levels_.Levels()
+
+
+class FieldSource(Protocol):
+    """Has the fields of all events of a task."""
+
+    def log_fields(self) -> Mapping[str, object]: ...
 
 
 class LogStream(Protocol):
@@ -79,7 +89,7 @@ class Logger:
 
     def _log(self, level: int, message: str, fields: dict[str, object], *, traceback: bool = False) -> None:
         if self._logger.isEnabledFor(level):
-            event = LogEvent(message, {**(_context.get() or {}), **self._fields, **fields})
+            event = LogEvent(message, {**logged_fields(), **self._fields, **fields})
             # The third frame up is the caller's: its file and line are the record's.
             self._logger.log(level, event, exc_info=traceback, stacklevel=3)
 
@@ -114,7 +124,7 @@ def log_context(**fields: object) -> AbstractContextManager[None]:
 
 
 class _LogContext:
-    """A class, not a generator: it is entered for every reconcile."""
+    """A class, not a generator: it is entered for every request of a webhook."""
 
     __slots__ = ("_fields", "_token")
     _token: Token[Mapping[str, object] | None]
@@ -131,14 +141,23 @@ class _LogContext:
 
 
 def logged_fields() -> Mapping[str, object]:
-    """The fields that `log_context` adds to events here."""
-    return _context.get() or {}
+    """The fields that all events have here: those of the reconcile, and those of `log_context`."""
+    return _merged(SOURCE.get(), _context.get())
 
 
 def fields_of(task: object) -> Mapping[str, object]:
-    """The fields that `log_context` adds to the events of another task; none before Python 3.12."""
+    """The fields that all events of another task have; none before Python 3.12."""
     get_context = getattr(task, "get_context", None)
-    return (get_context().get(_context) if get_context is not None else None) or {}
+    if get_context is None:
+        return {}
+    context: Context = get_context()
+    return _merged(context.get(SOURCE), context.get(_context))
+
+
+def _merged(source: FieldSource | None, added: Mapping[str, object] | None) -> Mapping[str, object]:
+    if source is None:
+        return added or {}
+    return {**source.log_fields(), **(added or {})}
 
 
 def configure_logging(

@@ -15,10 +15,10 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Coroutine, Hashable, Iterable
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pilotage.errors import PilotageError
 from pilotage.meta.bounds.amounts import Seconds, seconds
@@ -57,6 +57,8 @@ class WorkQueue(Generic[T]):
 
     def __init__(self, name: str = "", *, rate_limiter: RateLimiter[T] | None = None) -> None:
         self.name = name
+        self.attachment: Any = None
+        """A value that those who add items and those who take them share."""
         self._limiter: RateLimiter[T] = rate_limiter or ItemExponentialFailureRateLimiter()
         self._observer = QueueMetrics(name, _running(weakref.ref(self))) if name else QueueObserver()
         self._schedule: Schedule[T] = Schedule(self._observer)
@@ -85,7 +87,7 @@ class WorkQueue(Generic[T]):
 
         The shorter of both delays counts. A higher `priority` goes first. An item that is in the queue already gets the
         higher priority and the earlier time. One that a worker holds is handed out again once the worker is done.
-        `note` says why the item is added, for `notes_of`.
+        `note` says why the item is added, for the worker that takes it.
         """
         if not self._accepts:
             return
@@ -121,18 +123,17 @@ class WorkQueue(Generic[T]):
         """How often an item failed since the last `forget`."""
         return self._limiter.num_requeues(item)
 
-    def take(self) -> AbstractAsyncContextManager[T]:
+    def take(self) -> Taking[T]:
         """Wait for the next item and hold it for the length of the block. Raises QueueShutDown after a shutdown."""
-        return _Taking(self)
+        return Taking(self)
 
     def priority_of(self, item: T) -> int:
         """The priority with which an item was handed out. Raises KeyError if no worker holds it."""
         return self._schedule.held[item].priority
 
-    def notes_of(self, item: T) -> list[tuple[float, object]]:
-        """The notes with which an item was added, each with the time, since it was handed out last. Raises KeyError if
-        no worker holds it."""
-        return self._schedule.held[item].notes
+    def waiting_notes(self) -> Iterator[Any]:
+        """The notes of all items that wait or are ready."""
+        return (note for scheduled in self._schedule.scheduled() for _, note in scheduled.notes)
 
     def shut_down(self, *, drain: bool = False) -> None:
         """Stop handing out items, at once. Later adds are ignored.
@@ -198,7 +199,7 @@ class WorkQueue(Generic[T]):
     def __bool__(self) -> bool:
         return True  # an empty queue is a queue
 
-    async def _take(self, taking: _Taking[T]) -> T:
+    async def _take(self, taking: Taking[T]) -> T:
         loop = self._own_loop()
         now = loop.time()
         self._turn_items += 1
@@ -209,7 +210,7 @@ class WorkQueue(Generic[T]):
             if self._hands_out and (scheduled := self._schedule.take(now)) is not None:
                 if self._workers:
                     self._wake()  # `take` may have made further items ready before the timer fired
-                taking.item = scheduled.item
+                taking.item, taking.notes, taking.priority = scheduled.item, scheduled.notes, scheduled.priority
                 return scheduled.item
             if not self._accepts:
                 raise QueueShutDown(f"the queue {self.name!r} is shut down" if self.name else "the queue is shut down")
@@ -306,11 +307,15 @@ class WorkQueue(Generic[T]):
         return not self._hands_out or not (self._schedule.held or self._schedule.ready_count)
 
 
-class _Taking(Generic[T]):
+class Taking(Generic[T]):
     """Holds one item for the length of a block. A class, because it is cheaper than a generator."""
 
-    __slots__ = ("_queue", "item")
+    __slots__ = ("_queue", "item", "notes", "priority")
     item: T
+    notes: list[tuple[float, Any]]
+    """The notes with which it was added, each with the time."""
+    priority: int
+    """The priority with which it was handed out."""
 
     def __init__(self, queue: WorkQueue[T]) -> None:
         self._queue = queue

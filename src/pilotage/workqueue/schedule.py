@@ -132,6 +132,10 @@ class Schedule(Generic[T]):
             for scheduled in self._items.values()
         )
 
+    def scheduled(self) -> Iterator[ScheduledItem[T]]:
+        """Every item that waits or is ready."""
+        return iter(self._items.values())
+
     def clear(self) -> None:
         """Remove every item that is not held."""
         for scheduled in self._items.values():

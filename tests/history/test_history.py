@@ -1,0 +1,357 @@
+"""The history of a manager: causes, reads, writes, results; its bounds; what it costs."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import random
+import weakref
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+
+import pilotage as pt
+from pilotage.cache.event import InformerEvent
+from pilotage.controller.controller import Controller, ManagerSettings
+from pilotage.controller.event import Event
+from pilotage.controller.handlers import enqueue_request_for_object
+from pilotage.controller.pipeline import EventPipeline
+from pilotage.history import HistoryOptions, Reconcile
+from pilotage.history.history import History
+from pilotage.history.records import Origin, size_of
+from pilotage.meta import objects
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.types.core.v1 import ConfigMap, Secret
+from tests.counting import counted_lines
+
+pytestmark = pytest.mark.virtual_time
+
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+Function = Callable[[pt.Client, pt.Request], Awaitable[pt.Result | None]]
+
+
+def config(name: str = "a", **data: str) -> ConfigMap:
+    return ConfigMap(metadata=pt.ObjectMeta(name=name, namespace="default"), data=data)
+
+
+@asynccontextmanager
+async def running(function: Function, kind: Any = ConfigMap, **options: Any) -> Any:
+    """A manager with one controller, and the client of another program."""
+    chosen = pt.ManagerOptions(handle_signals=False, history=HistoryOptions(**options))
+    async with pt.Manager(pt.Cluster.embedded("memory:"), chosen) as manager:
+        builder = pt.ControllerBuilder(manager).for_(kind).named("c")
+        builder.complete(lambda request: function(manager.client, request))
+        started = asyncio.create_task(manager.start())
+        try:
+            await asyncio.sleep(1)
+            yield manager, manager.cluster.client
+        finally:
+            started.cancel()
+            with suppress(asyncio.CancelledError):
+                await started
+
+
+async def nothing(client: pt.Client, request: pt.Request) -> None:
+    pass
+
+
+def of(manager: pt.Manager, name: str = "a", kind: Any = ConfigMap) -> list[Reconcile]:
+    return [*manager.history.reconciles(kind, name, namespace="default")]
+
+
+async def test_all_events_that_were_merged_into_a_request_are_its_causes() -> None:
+    gate = asyncio.Event()
+
+    async def waits(client: pt.Client, request: pt.Request) -> None:
+        await gate.wait()
+
+    async with running(waits) as (manager, other):
+        await other.create(config(n="0"))
+        await asyncio.sleep(1)
+        for number in range(1, 4):
+            await other.patch(ConfigMap, {"data": {"n": str(number)}}, name="a", namespace="default")
+            await asyncio.sleep(1)
+        gate.set()
+        await asyncio.sleep(1)
+        first, second = of(manager)
+    assert [str(cause) for cause in first.causes] == ["ConfigMap default/a was created"]
+    assert [str(change) for cause in second.causes for change in cause.changes] == [
+        "data.n: '0' → '1'",
+        "data.n: '1' → '2'",
+        "data.n: '2' → '3'",
+    ]
+    assert second.waited == 3
+
+
+async def test_the_causes_of_a_reconcile_that_fails_are_those_of_the_retry_too() -> None:
+    attempts = 0
+
+    async def fails_twice(client: pt.Client, request: pt.Request) -> None:
+        nonlocal attempts
+        attempts += 1
+        if attempts < 3:
+            raise ValueError(f"attempt {attempts}")
+
+    async with running(fails_twice) as (manager, other):
+        await other.create(config())
+        await asyncio.sleep(10)
+        first, second, third = of(manager)
+    assert first.error == "ValueError: attempt 1"
+    assert "test_history.py" in first.place
+    assert [cause.type for cause in third.causes] == ["create", "retry"]
+    assert third.causes[1].text == "ValueError: attempt 2"
+    assert third.causes[1].reconcile == second.number
+    assert third.error is None
+
+
+async def test_a_requeue_names_the_reconcile_that_asked_for_it() -> None:
+    async def later(client: pt.Client, request: pt.Request) -> pt.Result:
+        return pt.Result(requeue_after=30)
+
+    async with running(later) as (manager, other):
+        await other.create(config())
+        await asyncio.sleep(31)
+        first, second, *_ = of(manager)
+    assert first.result == "requeue_after=30"
+    (cause,) = second.causes
+    assert (cause.type, cause.text, cause.reconcile) == ("requeue", "requeue_after=30", first.number)
+
+
+async def test_the_event_of_an_own_write_names_the_write_and_its_reconcile() -> None:
+    async def labels(client: pt.Client, request: pt.Request) -> None:
+        found = await client.get(ConfigMap, request)
+        if "seen" not in found.data:
+            await client.patch(found, {"data": {"seen": "yes"}})
+
+    async with running(labels) as (manager, other):
+        await other.create(config())
+        await asyncio.sleep(1)
+        first, second = of(manager)
+    (write,) = first.writes
+    assert [str(change) for change in write.changes] == ["data.seen: (none) → 'yes'"]
+    assert second.causes[0].write == write
+    assert second.causes[0].reconcile == first.number
+    assert not second.writes
+
+
+async def test_a_deletion_by_a_reconcile_is_recognised() -> None:
+    async def deletes(client: pt.Client, request: pt.Request) -> None:
+        if await client.find(ConfigMap, request) is not None:
+            await client.delete(ConfigMap, request.name, namespace=request.namespace)
+
+    async with running(deletes) as (manager, other):
+        await other.create(config())
+        await asyncio.sleep(1)
+        first, second = of(manager)
+    assert [(write.verb, write.kind.kind, write.name) for write in first.writes] == [("delete", "ConfigMap", "a")]
+    assert second.causes[0].type == "delete"
+    assert second.causes[0].reconcile == first.number
+
+
+async def test_reads_have_their_origin_and_version() -> None:
+    async def reads(client: pt.Client, request: pt.Request) -> None:
+        await client.get(ConfigMap, request)
+        await client.find(ConfigMap, "missing", namespace="default")
+        await client.list(ConfigMap, namespace="default", labels={"app": "x"})
+        await client.get(CONFIG_MAP, request)
+
+    async with running(reads) as (manager, other):
+        made = await other.create(config())
+        await asyncio.sleep(1)
+        (run,) = of(manager)
+    version = made.metadata.resource_version
+    assert [(read.verb, read.name, read.found, read.version == version) for read in run.reads] == [
+        ("get", "a", True, True),
+        ("get", "missing", False, False),
+        ("list", "", True, True),
+        ("get", "a", True, True),
+    ]
+    assert run.reads[2].selector == "app=x"
+    assert not any(read.is_live for read in run.reads)
+
+
+async def test_live_reads_and_failed_writes_are_steps() -> None:
+    async def conflicts(client: pt.Client, request: pt.Request) -> None:
+        found = await client.api_reader.get(ConfigMap, request)
+        found.metadata.resource_version = "1"
+        found.data["n"] = "1"
+        with suppress(pt.Conflict):
+            await client.update(found)
+
+    async with running(conflicts) as (manager, other):
+        await other.create(config())
+        await asyncio.sleep(1)
+        (run,) = of(manager)
+    (read,), (write,) = run.reads, run.writes
+    assert read.is_live
+    assert read.found
+    assert write.error.startswith("Conflict: ")
+    assert not write.changes
+
+
+async def test_log_lines_are_steps_in_their_order() -> None:
+    async def logs(client: pt.Client, request: pt.Request) -> None:
+        logging.getLogger("app").warning("before %s", request.name)
+        await client.get(ConfigMap, request)
+        pt.logger("app").warning("after", n=3)
+
+    async with running(logs) as (manager, other):
+        await other.create(config())
+        await asyncio.sleep(1)
+        (run,) = of(manager)
+    assert [type(step).__name__ for step in run.steps] == ["LogLine", "Read", "LogLine"]
+    assert run.logs[0].text == "before a"
+    assert run.logs[1].text.startswith("after")
+
+
+async def test_a_reconcile_that_runs_is_in_the_history() -> None:
+    async def hangs(client: pt.Client, request: pt.Request) -> None:
+        await client.get(ConfigMap, request)
+        await asyncio.sleep(1000)
+
+    async with running(hangs) as (manager, other):
+        await other.create(config())
+        await asyncio.sleep(1)
+        (run,) = of(manager)
+        assert run.result == "running"
+        assert len(run.reads) == 1
+
+
+async def test_the_data_of_a_secret_is_never_shown() -> None:
+    async def reads(client: pt.Client, request: pt.Request) -> None:
+        found = await client.get(Secret, request)
+        if len(found.data) == 1:
+            await client.patch(found, {"stringData": {"second": "correct horse"}})
+
+    async with running(reads, Secret) as (manager, other):
+        meta = pt.ObjectMeta(name="a", namespace="default")
+        await other.create(Secret(metadata=meta, string_data={"first": "battery staple"}))
+        await asyncio.sleep(1)
+        text = "".join(f"{run}{run!r}" for run in of(manager, kind=Secret))
+    assert "hash " in text
+    for secret in ("correct horse", "battery staple", "Y29ycmVjdCBob3JzZQ==", "YmF0dGVyeSBzdGFwbGU="):
+        assert secret not in text
+
+
+async def test_an_event_that_a_predicate_drops_is_kept_with_its_name() -> None:
+    def never(event: Event) -> bool:
+        return False
+
+    options = pt.ManagerOptions(handle_signals=False)
+    async with pt.Manager(pt.Cluster.embedded("memory:"), options) as manager:
+        pt.ControllerBuilder(manager).for_(ConfigMap, predicates=[never]).complete(lambda request: None)
+        await manager.cluster.client.create(config(n="1"))
+        await manager.run_until_idle(timeout=30)
+        (dropped,) = [one for one in manager.history.dropped.notes if one.note.event.name == "a"]
+        story = manager.history.stories.dropped(dropped)
+    assert story.text.startswith("dropped by ")
+    assert "never" in story.text
+
+
+async def test_without_a_history_nothing_is_recorded_and_reconciles_run() -> None:
+    async with running(nothing, enabled=False) as (manager, other):
+        await other.create(config())
+        await asyncio.sleep(1)
+        assert not manager.history.reconciles()
+
+
+async def test_the_oldest_reconciles_are_dropped_when_the_history_is_full() -> None:
+    async def reads(client: pt.Client, request: pt.Request) -> None:
+        await client.get(ConfigMap, request)
+
+    async with running(reads, max_bytes=2**20) as (manager, other):
+        await other.create(config(n="0"))
+        for number in range(200):
+            body = {"data": {"n": str(number), "text": "x" * 10_000}}
+            await other.patch(ConfigMap, body, name="a", namespace="default")
+            await asyncio.sleep(1)
+        ring = manager.history.ring
+        assert ring.size == sum(size_of(run) for run in ring.entries) <= 2**20
+        assert 20 < len(ring.entries) < 100
+        assert of(manager)[-1].causes[-1].changes[0].new == "199"
+
+
+async def test_events_that_wait_behind_a_slow_reconcile_are_bounded() -> None:
+    history = History(HistoryOptions(max_bytes=2**20))
+    controller = Controller("c", nothing_to_do, kind=CONFIG_MAP, manager=ManagerSettings(history=history))
+    pipeline = EventPipeline(controller.queue, enqueue_request_for_object, origin=Origin("test", CONFIG_MAP))
+    for number in range(2_000):
+        data = objects.encode(config(f"n-{number}", text="x" * 2_000))
+        pipeline.event(Event(InformerEvent("create", "default", f"n-{number}", objects.read, None, data)))
+    kept = [note for note in controller.queue.waiting_notes() if note.event.new_data]
+    assert 100 < len(kept) < 1_000
+    assert len([*controller.queue.waiting_notes()]) == 2_000
+
+
+async def test_every_reconcile_of_random_events_has_all_its_causes() -> None:
+    """Against a model: an event is a cause of the first reconcile of its object that begins after it."""
+    chosen = random.Random(0)
+    expected: dict[str, list[list[str]]] = {}
+    pending: dict[str, list[str]] = {}
+
+    async def reconcile(request: pt.Request) -> pt.Result | None:
+        expected.setdefault(request.name, []).append(pending.pop(request.name, []))
+        await asyncio.sleep(chosen.choice([0, 0.1, 1]))
+        return None
+
+    history = History(HistoryOptions(max_bytes=2**28))
+    options = pt.ControllerOptions(max_concurrent_reconciles=5)
+    controller = Controller("c", reconcile, options, kind=CONFIG_MAP, manager=ManagerSettings(history=history))
+    pipeline = EventPipeline(controller.queue, enqueue_request_for_object, origin=Origin("test", CONFIG_MAP))
+    started = asyncio.create_task(controller.start())
+    for number in range(10_000):
+        name = f"n-{chosen.randrange(100)}"
+        data = objects.encode(config(name, n=str(number)))
+        pending.setdefault(name, []).append(str(number))
+        pipeline.event(Event(InformerEvent("create", "default", name, objects.read, None, data)))
+        if chosen.random() < 0.1:
+            await asyncio.sleep(chosen.choice([0, 0.01, 0.5]))
+    await controller.queue.wait_idle()
+    found: dict[str, list[list[str]]] = {}
+    for run in history.ring.entries:
+        numbers = [objects.decode(ConfigMap, note.event.new_data).data["n"] for _, note in run.causes()]  # type: ignore[union-attr, arg-type]  # events all
+        found.setdefault(run.request.name, []).append(numbers)
+    await controller.stop()
+    await started
+    assert found == expected
+    assert sum(len(causes) for runs in found.values() for causes in runs) == 10_000
+
+
+async def test_a_manager_is_collected_with_its_history() -> None:
+    async with running(nothing) as (manager, other):
+        await other.create(config())
+        await asyncio.sleep(1)
+        known = weakref.ref(manager)
+    del manager, other
+    await asyncio.sleep(1)
+    gc.collect()
+    assert known() is None
+
+
+async def _lines_of_an_event(*, enabled: bool) -> float:
+    """The lines that one event and its reconcile execute."""
+    history = History(HistoryOptions(enabled=enabled))
+    controller = Controller("c", nothing_to_do, kind=CONFIG_MAP, manager=ManagerSettings(history=history))
+    pipeline = EventPipeline(controller.queue, enqueue_request_for_object, origin=Origin("test", CONFIG_MAP))
+    started = asyncio.create_task(controller.start())
+    await asyncio.sleep(0)
+    data = objects.encode(config())
+    with counted_lines() as lines:
+        for number in range(100):
+            pipeline.event(Event(InformerEvent("update", "default", f"n-{number}", objects.read, data, data)))
+        await controller.queue.wait_idle()
+    await controller.stop()
+    await started
+    return lines.count / 100
+
+
+async def nothing_to_do(request: pt.Request) -> None:
+    pass
+
+
+async def test_an_event_and_its_reconcile_cost_few_lines_more_with_the_history() -> None:
+    on, off = await _lines_of_an_event(enabled=True), await _lines_of_an_event(enabled=False)
+    assert 0 < on - off < 45
