@@ -86,3 +86,49 @@ async def test_a_call_that_fails_is_a_failed_span(spans: InMemorySpanExporter) -
 
 def test_tracing_is_off_until_it_is_configured() -> None:
     assert tracing.active() is None
+
+
+async def test_a_reconcile_is_linked_to_the_traces_that_its_objects_name(spans: InMemorySpanExporter) -> None:
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    annotations = {tracing.ANNOTATION: f"00-{trace}-b7ad6b7169203331-01"}
+    async with pt.Cluster.embedded() as cluster, pt.Manager(cluster) as manager:
+        for name, found in (("a", annotations), ("wrong", {tracing.ANNOTATION: "00-nonsense"})):
+            meta = pt.ObjectMeta(name=name, namespace="default", annotations=found)
+            await cluster.client.create(ConfigMap(metadata=meta))
+
+        async def nothing(request: pt.Request) -> None:
+            pass
+
+        pt.ControllerBuilder(manager).for_(ConfigMap).named("linked").complete(nothing)
+        await manager.run_until_idle(timeout=60)
+    (span,) = _of(spans, "Reconcile linked")
+    assert [f"{link.context.trace_id:032x}" for link in span.links] == [trace]
+    (other,) = _of(spans, "Reconcile linked", "wrong")
+    assert not other.links
+
+
+async def test_what_a_reconcile_creates_names_its_trace_where_that_is_configured() -> None:
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    pt.configure_tracing(provider, annotate=True)
+    try:
+        async with pt.Cluster.embedded() as cluster, pt.Manager(cluster) as manager:
+            await cluster.client.create(ConfigMap(metadata=pt.ObjectMeta(name="a", namespace="default")))
+
+            async def copy(request: pt.Request) -> None:
+                found = await manager.client.get(ConfigMap, request)
+                if request.name == "a":
+                    meta = pt.ObjectMeta(name="b", namespace="default")
+                    await pt.create_or_patch(manager.client, ConfigMap(metadata=meta, data={"n": "1"}), owner=found)
+
+            pt.ControllerBuilder(manager).for_(ConfigMap).owns(ConfigMap).named("copies").complete(copy)
+            await manager.run_until_idle(timeout=60)
+            outside, made = [await cluster.client.get(ConfigMap, name, namespace="default") for name in ("a", "b")]
+    finally:
+        pt.configure_tracing(enabled=False)
+    created = next(span for span in exporter.get_finished_spans() if span.name == "create configmaps" and span.parent)
+    assert created.context is not None
+    assert f"{created.context.trace_id:032x}" in made.metadata.annotations[tracing.ANNOTATION]
+    assert tracing.ANNOTATION in outside.metadata.annotations  # the call of the client is a span, too
+    second = _of(exporter, "Reconcile copies", "b")[0]
+    assert [link.context.trace_id for link in second.links] == [created.context.trace_id]

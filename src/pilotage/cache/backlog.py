@@ -20,6 +20,10 @@ class Backlog:
         self._order = ((namespace, name) for namespace, found in copies.items() for name in found)
         self._done = asyncio.Event()
 
+    def __len__(self) -> int:
+        """The keys that are still to be delivered."""
+        return sum(map(len, self._pending.values()))
+
     @property
     def is_done(self) -> bool:
         """Whether the listener was notified of all objects, or will be notified of none."""

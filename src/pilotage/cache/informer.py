@@ -21,8 +21,9 @@ from pilotage.cache.store import Store
 from pilotage.errors import DecodeError, InvalidDefinition, NotFound, PilotageError
 from pilotage.meta import objects
 from pilotage.meta.bounds.amounts import Seconds, optional_seconds, seconds
-from pilotage.meta.forms import Kind, KindOf, O, reader_of
+from pilotage.meta.forms import Kind, KindOf, O, gvk_of, reader_of
 from pilotage.meta.mapping.mapper import not_served
+from pilotage.meta.models import plural_of
 from pilotage.meta.scalars import times
 from pilotage.meta.typevars import T
 from pilotage.reflector.backoff import BackoffManager
@@ -294,6 +295,10 @@ class Informer(Reads[T]):
         labels = str(self.options.gvk), self.options.namespace
         metrics.OBJECTS.labels(*labels).set_function(lambda: len(self._store))
         metrics.LIVE.labels(*labels).set_function(lambda: float(self.live))
+        names = metrics.labels_of_client_go(self.options.gvk, _resource_of(self.options.kind), self.options.namespace)
+        metrics.STORE_VERSION.labels(*names).set_function(lambda: float(max(self._progress.number, 0)))
+        metrics.QUEUED_ITEMS.labels(*names).set_function(lambda: float(self._listeners.queued))
+        self._listeners.observe_latency = metrics.PROCESSING_SECONDS.labels(*names).observe
         try:
             async with OwnedTasks() as group:
                 group.create_task(self._reflect(), name=f"informer of {self.options.gvk}")
@@ -308,6 +313,8 @@ class Informer(Reads[T]):
             self._replays.stop()
             metrics.OBJECTS.remove(*labels)
             metrics.LIVE.remove(*labels)
+            for metric in (metrics.STORE_VERSION, metrics.QUEUED_ITEMS, metrics.PROCESSING_SECONDS):
+                metric.remove(*names)
 
     async def retire(self) -> None:
         """After the end of `run`: drop all objects, and notify the listeners of each as of a delete with
@@ -463,6 +470,11 @@ class Informer(Reads[T]):
     def _count_handler_failure(self) -> None:
         self._handler_failures += 1
         metrics.HANDLER_FAILURES.labels(str(self.options.gvk)).inc()
+
+
+def _resource_of(kind: Kind) -> str:
+    """The plural of a kind: that of its class, else as Kubernetes' tools guess it."""
+    return kind.__resource__.plural if isinstance(kind, type) else plural_of(gvk_of(kind).kind)
 
 
 def _resolved(collection: Watchable) -> ListerWatcher | Callable[[], Awaitable[ListerWatcher]]:

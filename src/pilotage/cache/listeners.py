@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any
 
 from pilotage.cache.backlog import Backlog
@@ -12,6 +13,9 @@ from pilotage.cache.options import MINIMUM_RESYNC
 from pilotage.errors import DecodeError, InvalidDefinition
 from pilotage.reflector.intake import USER_FAILURES
 from pilotage.telemetry.logs import Logger
+
+_MEASURED = 16
+"""The latency of so many events is measured once."""
 
 Listener = Callable[[InformerEvent[Any]], None]
 Read = Callable[[bytes], Any]
@@ -62,6 +66,9 @@ class Listeners:
         self._log = log
         self._failed = failed
         self._unreadable = unreadable
+        self.observe_latency: Callable[[float], None] | None = None
+        """Called with the seconds that the listeners took for one event, of every 16th event."""
+        self._notified = 0
         self.synced = False
         self.registrations: tuple[Registration, ...] = ()
         """A tuple, so that a loop over it is not affected by listeners that are added or removed during it."""
@@ -84,6 +91,8 @@ class Listeners:
 
     def notify(self, event: InformerEvent[Any], only: tuple[Registration, ...] | None = None) -> None:
         """Call each listener with the event, or `only` these."""
+        self._notified += 1
+        began = perf_counter() if self.observe_latency is not None and not self._notified % _MEASURED else 0.0
         for registration in self.registrations if only is None else only:
             # An earlier listener of this event may have removed it.
             if registration.removed:
@@ -92,6 +101,13 @@ class Listeners:
             if registration.backlog is not None and registration.backlog.take((event.namespace, event.name)):
                 self._call(registration, event.before())
             self._call(registration, event)
+        if began and self.observe_latency is not None:
+            self.observe_latency(perf_counter() - began)
+
+    @property
+    def queued(self) -> int:
+        """The objects of the store of which a listener is still to be notified."""
+        return sum(len(one.backlog) for one in self.registrations if one.backlog is not None)
 
     @property
     def late(self) -> tuple[Registration, ...]:

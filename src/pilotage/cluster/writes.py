@@ -12,10 +12,12 @@ import msgspec
 from pilotage.cluster.calllog import log, logged
 from pilotage.cluster.refusals import Refusals
 from pilotage.cluster.runcalls import recorded
+from pilotage.cluster.traceannotations import annotated
 from pilotage.errors import Forbidden
 from pilotage.history.records import CURRENT, CallNote, Run
 from pilotage.meta.kinds import GroupResource, GroupVersionResource
 from pilotage.rest import APIRequest, Bytes, Page, Response, Transport, TransportWrapper, Verb, WatchEvent
+from pilotage.telemetry import tracing
 
 
 class PendingWrite(NamedTuple):
@@ -123,6 +125,8 @@ class TrackedTransport(TransportWrapper):
 
     async def call(self, request: APIRequest) -> Response:
         run, call = CURRENT.get(), None
+        if (traces := tracing.active()) is not None and traces.annotates:
+            request = annotated(request, traces)
         try:
             send = self._logged_call if log.shows_debug() else self._inner.call
             if run is None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from pilotage.controller.request import Request
+from pilotage.errors import DecodeError
 from pilotage.history.history import History, Journal
 from pilotage.history.options import HistoryOptions
 from pilotage.history.records import Cause, EventNote, Note, RetryNote
+from pilotage.meta import objects
+from pilotage.telemetry.tracing import ANNOTATION
 from pilotage.workqueue import WorkQueue
 
+ANNOTATION_BYTES = ANNOTATION.encode()
 _MOST_TRIGGERS = 8
 """Triggers of one reconcile that are shown as text; further ones are not."""
 
@@ -31,6 +36,15 @@ def trigger_texts(notes: Iterable[Cause]) -> list[str]:
     """What put a request on the queue, for logs and traces."""
     texts = [_text(note) for _, note in notes]
     return texts if len(texts) <= _MOST_TRIGGERS else [*texts[:_MOST_TRIGGERS], "and more"]
+
+
+def traceparents(notes: Iterable[Cause]) -> Iterator[str]:
+    """The traces in which the objects of events were created, by their annotations."""
+    for _, note in notes:
+        data = (note.event.new_data or note.event.old_data) if isinstance(note, EventNote) else None
+        if data is not None and ANNOTATION_BYTES in data:
+            with suppress(DecodeError):
+                yield objects.header(data).annotations.get(ANNOTATION, "")
 
 
 def _text(note: Note) -> str:

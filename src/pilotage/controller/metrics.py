@@ -40,6 +40,11 @@ class ControllerMetrics:
             "Total number of reconciliation timeouts per controller",
             labels,
         ).labels(controller)
+        self.stale = REGISTRY.counter(
+            "stale_sync_skips_total",
+            "Total number of reconciles that ended because the cache did not show an own write in time",
+            (*labels, "group", "resource"),
+        )
         self.seconds = REGISTRY.histogram(
             "controller_runtime_reconcile_time_seconds",
             "Length of time per reconciliation per controller",

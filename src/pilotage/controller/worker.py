@@ -10,7 +10,7 @@ from pilotage.cache.errors import NamespaceRemoved
 from pilotage.controller.activity import Activity, error_text
 from pilotage.controller.gate import Gate
 from pilotage.controller.hotloops import HotLoops
-from pilotage.controller.journals import trigger_texts
+from pilotage.controller.journals import traceparents, trigger_texts
 from pilotage.controller.metrics import ControllerMetrics
 from pilotage.controller.reconcilers.reconciler import Outcome, Reconcile
 from pilotage.controller.request import Request
@@ -128,7 +128,7 @@ class Worker:
                 if traces is None:
                     await self._reconcile(request, run)
                 else:
-                    with self._span(traces, request, triggers):
+                    with self._span(traces, run, triggers):
                         await self._reconcile(request, run)
                 if shows_debug:
                     result, seconds = run.result.partition("=")[0], round(loop.time() - began, 6)
@@ -151,12 +151,13 @@ class Worker:
         tracker = self._job.tracker
         return tracker.track(RECONCILE, f"{self._job.controller} {request}") if tracker is not None else nullcontext()
 
-    def _span(self, traces: Tracing, request: Request, triggers: list[str]) -> AbstractContextManager[object]:
+    def _span(self, traces: Tracing, run: Run, triggers: list[str]) -> AbstractContextManager[object]:
         attributes: dict[str, str | int | bool | list[str]] = {
             **{key: str(value) for key, value in logged_fields().items()},
             "triggers": triggers,
         }
-        return traces.span(f"Reconcile {self._job.controller}", attributes)
+        causes = traceparents(run.causes())
+        return traces.span(f"Reconcile {self._job.controller}", attributes, causes=causes)
 
     async def _reconcile(self, request: Request, run: Run) -> None:
         job = self._job
@@ -228,6 +229,9 @@ class Worker:
             self._finish(request, run, _DONE)
             return
         job.metrics.errors.inc()
+        if isinstance(error, StaleCache):
+            resource, _, group = error.resource.partition(".")
+            job.metrics.stale.labels(job.controller, group, resource).inc()
         job.metrics.results["error"]()
         run.result, run.error, run.place = "error", error_text(error), stack.place_of_error(error)
         if (traces := tracing.active()) is not None:
