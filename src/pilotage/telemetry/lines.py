@@ -22,8 +22,10 @@ _PACKAGE = __name__.partition(".")[0]
 _OWN = (
     os.path.dirname(os.path.dirname(__file__)) + os.sep,
     os.path.join(os.path.dirname(traceback.__file__), "asyncio", ""),
+    os.path.join(os.path.dirname(traceback.__file__), "importlib", ""),
+    "<frozen ",
 )
-"""The files of this library and of asyncio, which are below every line of a program."""
+"""The files of this library, of asyncio and of the import system, which are below every line of a program."""
 
 _BARE = re.compile(r"[^\s\"'=\\]+")
 _RESERVED = ("time", "level", "logger", "message", "exception")
