@@ -93,6 +93,14 @@ def check_names(option: str, value: Sequence[str]) -> None:
         raise InvalidDefinition(f"{option}={value!r}: {unknown[0]!r} must be one of {', '.join(OPERATIONS)}")
 
 
+def default_name(gvk: GroupVersionKind, plural: str, *, mutating: bool) -> str:
+    """The name of a webhook and its configuration: `mutate-v1.guestbooks.example.com`, one for each version.
+
+    It is unique in the cluster for a kind of the program itself, and the same in all programs for any other kind.
+    """
+    return f"{'mutate' if mutating else 'validate'}-{gvk.version}.{plural}.{gvk.group or 'core'}"
+
+
 @dataclass(frozen=True, slots=True)
 class Declaration:
     """One webhook: its path, and the writes that it is called for."""
