@@ -15,7 +15,6 @@ from contextlib import closing, suppress
 import apsw
 
 from pilotage.errors import StorageBroken, StorageError, StorageReadOnly
-from pilotage.meta.text.counts import counted
 
 from .errors import damaged, translate
 from .formats import FORMAT_NEEDS, newest_format, refuse_newer, upgrade
@@ -312,6 +311,8 @@ def _check_header(path: str) -> int:
             f"{path} is not a storage of Pilotage: {beginning}. Nothing was changed in it: choose another path"
         )
     if len(header) < 100:
+        from pilotage.meta.text.counts import counted  # only for errors
+
         raise damaged(path, f"it ends after {counted(len(header), 'byte')}, within its header")
     application, version = int.from_bytes(header[68:72], "big"), int.from_bytes(header[60:64], "big")
     if application != APPLICATION_ID:
