@@ -54,7 +54,7 @@ def setup_with_manager(manager: pt.Manager) -> None:
     reconciler, webhook = ReplicaSetReconciler(manager), PodWebhook()
     pt.ControllerBuilder(manager).for_(ReplicaSet).owns(Pod).complete(reconciler)
     only_ours = pt.RegistrationOptions(object_selector={"matchLabels": LABELS})
-    builder = pt.WebhookBuilder(manager).for_(Pod).with_options(only_ours)
+    builder = pt.WebhookBuilder(manager).for_(Pod).named("pods.examples.pilotage.dev").with_options(only_ours)
     builder.with_defaulter(webhook).with_validator(webhook).complete()
 
 

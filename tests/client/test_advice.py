@@ -96,7 +96,15 @@ async def test_plain_text_in_a_secret_is_explained_without_its_value() -> None:
         number = Unstructured(
             {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "stringData": {"pin": 1234}}
         )
-        assert "1234" not in str(await refusal(client.with_namespace("default").create(number)))
+        error = str(await refusal(client.with_namespace("default").create(number)))
+        assert error.startswith('cannot create Secret default/a: Secret in version "v1" cannot be handled as a Secret')
+        assert error.endswith("; stringData.pin is a number: write it as text")
+        await client.create(Secret(metadata=metadata()))
+        patch = client.patch(Secret, {"data": {"password": "hunter2!"}}, name="a", namespace="default")
+        assert str(await refusal(patch)) == (
+            'cannot patch Secret default/a: patch: Invalid value: "{}": illegal base64 data at input byte 7; '
+            "data.password is not base64: put text into string_data (stringData), or give data bytes"
+        )
 
 
 async def test_a_request_that_is_too_large_is_named_with_its_size() -> None:
@@ -134,10 +142,23 @@ async def test_a_namespace_by_position_is_explained() -> None:
             (untyped.find(Note, "a", "default"), "find(Note, 'a', namespace='default')"),
             (untyped.list(Note, "default"), "list(Note, namespace='default')"),
             (untyped.delete(Note, "a", "default"), "delete(Note, 'a', namespace='default')"),
+            (untyped.delete_all_of(Note, "default"), "delete_all_of(Note, namespace='default')"),
+            (opened_watch(untyped, Note, "default"), "watch(Note, namespace='default')"),
         ):
             with pytest.raises(TypeError) as caught:
                 await call
             assert str(caught.value) == f"{expected.partition('(')[0]}() takes the namespace by its name: {expected}"
+        for method in (untyped.patch, untyped.patch_status):
+            with pytest.raises(TypeError) as caught:
+                await method(Note, {"spec": {"size": 1}}, "a", "default")
+            name = method.__name__
+            expected = f"{name}(Note, {{'spec': {{'size': 1}}}}, name='a', namespace='default')"
+            assert str(caught.value) == f"{name}() takes the name and the namespace by their names: {expected}"
+
+
+async def opened_watch(client: Any, *arguments: object) -> None:
+    async with client.watch(*arguments):
+        pass
 
 
 async def test_a_wrong_value_is_named_by_create_or_patch_and_apply_as_well() -> None:
@@ -145,10 +166,23 @@ async def test_a_wrong_value_is_named_by_create_or_patch_and_apply_as_well() -> 
         with pytest.raises(pt.errors.BadRequest) as caught:
             await pt.create_or_patch(client, ConfigMap(metadata=metadata(), data={"a": "b", "n": 3}))  # type: ignore[dict-item]
         assert str(caught.value) == (
-            "ConfigMap default/a cannot be written: Expected `str`, got `int` at .data.n; fix the object, or change "
-            "the class to allow this"
+            'ConfigMap default/a cannot be written: Expected `str`, got `int` at .data.n; data.n is 3: write "3"'
+        )
+        with pytest.raises(pt.errors.BadRequest) as caught:
+            await pt.create_or_patch(client, Note(metadata=metadata(), spec=NoteSpec(size="many")))  # type: ignore[arg-type]
+        assert str(caught.value) == (
+            'Note default/a cannot be written: Expected `int`, got `str` at .spec.size; spec.size is "many"'
+        )
+        secret = Secret(metadata=metadata(), string_data={"pin": 1234})  # type: ignore[dict-item]
+        with pytest.raises(pt.errors.BadRequest) as caught:
+            await pt.create_or_patch(client, secret)
+        assert str(caught.value) == (
+            "Secret default/a cannot be written: Expected `str`, got `int` at .stringData.pin; stringData.pin is a "
+            "number: write it as text"
         )
         note = Note(metadata=metadata(), spec=NoteSpec(size="many"))  # type: ignore[arg-type]
         assert str(await refusal(client.apply(note, field_owner="a"))).endswith(
             '.spec.size: expected numeric (int or float), got string; spec.size is "many"'
         )
+        number = ConfigMap(metadata=metadata(), data={"n": 3})  # type: ignore[dict-item]
+        assert str(await refusal(client.apply(number, field_owner="a"))).endswith('; data.n is 3: write "3"')

@@ -147,3 +147,32 @@ async def test_a_function_that_yields_is_refused_with_what_to_do() -> None:
     )
     with pytest.raises(pt.InvalidDefinition, match=r"^Interceptor\(get=…\): .*: return the object instead$"):
         pt.client.Interceptor(get=watch)
+
+
+async def test_what_a_function_returns_is_checked_when_it_is_called() -> None:
+    async def events(*arguments: Any, **options: Any) -> Any:
+        yield None
+
+    async def forgotten(*arguments: Any, **options: Any) -> Any:
+        """An async function where an async context manager is expected."""
+
+    def read(*arguments: Any, **options: Any) -> ConfigMap:
+        return ConfigMap(metadata=pt.ObjectMeta(name="a"))
+
+    async with pt.Cluster.embedded() as cluster:
+        for watch, what in ((lambda *_, **__: events(), "an async_generator"), (forgotten, "a coroutine")):
+            client = pt.intercept(cluster.client, pt.client.Interceptor(watch=watch))
+            with pytest.raises(pt.InvalidDefinition) as caught:
+                client.watch(ConfigMap)
+            assert str(caught.value) == (
+                f"Interceptor(watch=…): the function returned {what}: decorate it with @asynccontextmanager, and yield "
+                "the iterator of the events"
+            )
+        client = pt.intercept(cluster.client, pt.client.Interceptor(get=read, list=lambda *_, **__: events()))
+        with pytest.raises(pt.InvalidDefinition) as caught:
+            await client.get(ConfigMap, "a", namespace="default")
+        assert str(caught.value) == "Interceptor(get=…): the function returned a ConfigMap: write `async def`"
+        with pytest.raises(
+            pt.InvalidDefinition, match=r"^Interceptor\(list=…\): .* an async_generator: write `async def`"
+        ):
+            await client.list(ConfigMap)

@@ -10,6 +10,7 @@ from pilotage.errors import ApiError, BadRequest, Invalid, InvalidDefinition, Ti
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.types.core.v1 import ConfigMap, Namespace
+from pilotage.types.meta.v1 import LabelSelector
 
 from ..environments import Environment
 from .kinds import WIDGETS, Widget, new_widget
@@ -270,6 +271,18 @@ async def test_selectors_restrict_together_in_any_order_and_an_empty_one_does_no
     assert await names(mine | {"a": "1"}, {"metadata.name": "one"}) == ["one"]
     assert await names(mine, None) == await names(mine, {}) == ["one", "three", "two"]
     assert await names(None) == await names({}) == ["one", "three", "two"]
+
+
+@pytest.mark.parametrize("labels", [LabelSelector(match_labels={"app": "web"}), {"matchLabels": {"app": "web"}}])
+async def test_the_label_selector_of_an_object_is_refused_with_what_makes_a_selector_of_it(
+    environment: Environment, labels: Any
+) -> None:
+    with pytest.raises(InvalidDefinition) as caught:
+        await environment.client.list(ConfigMap, namespace=environment.namespace, labels=labels)
+    assert str(caught.value).endswith(
+        " is not a selector: from the LabelSelector of an object it is made by "
+        "labels=pt.meta.Selector.from_label_selector(…)"
+    )
 
 
 @pytest.mark.parametrize("labels", [{"app": None}, {"app": ["web", "api"]}, {"app": 5}, ["app=web"], 5])

@@ -85,10 +85,10 @@ async def test_debug_shows_each_reconcile_with_its_triggers_and_result(caplog: p
         if one["name"] in ("labelled", "fails")
     ]
     assert sorted(found, key=str) == [
-        ("fails", "error", ["<Event create default/fails>"]),
+        ("fails", "error", ["create default/fails (kind source: *v1.ConfigMap)"]),
         ("fails", "success", ["retry after ValueError"]),
-        ("labelled", "requeue_after", ["<Event create default/labelled>"]),
-        ("labelled", "requeue_after", ["requeue_after=3600", "<Event update default/labelled>"]),
+        ("labelled", "requeue_after", ["create default/labelled (kind source: *v1.ConfigMap)"]),
+        ("labelled", "requeue_after", ["requeue_after=3600", "update default/labelled (kind source: *v1.ConfigMap)"]),
     ]
     assert all(isinstance(one["seconds"], float) for one in events(caplog, "Reconciled"))
 

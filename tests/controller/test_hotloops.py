@@ -79,7 +79,7 @@ async def test_a_reconciler_that_triggers_itself_is_a_log_line_an_event_and_a_me
         assert metric("pilotage_hot_loops", controller="hot") == 1
         (event,) = [one for one in await other.list(Event, namespace="default") if one.reason == "HotLoop"]
     sentence = (
-        f"default/a was reconciled {IN_A_ROW} times in a row because of the writes of reconciles, the last write of "
+        f"default/a was reconciled {IN_A_ROW} times in a row because of the writes of reconciles; the last write of "
         "its reconcile was to configmaps default/a (resource version "
     )
     assert event.message is not None

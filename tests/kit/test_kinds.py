@@ -146,3 +146,10 @@ def test_kinds_that_cannot_be_imported_are_one_line_and_help_works(
     )
     assert tool.run(["--help"]) == 0
     assert "usage: notes" in capsys.readouterr().out
+    (tmp_path / "brokensyntax.py").write_text("def f(:\n")
+    tool = kit.Tool("notes", kinds="brokensyntax:Note", storage=f"sqlite:{tmp_path}/n.db")
+    assert tool.run(["get", "notes"]) == 1
+    assert capsys.readouterr().err == (
+        "error: the module brokensyntax of 'brokensyntax:Note' cannot be imported: SyntaxError: invalid syntax "
+        "(brokensyntax.py, line 1)\n"
+    )

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import pilotage as pt
+from pilotage import kit
 from pilotage.meta.text import yamltext
 from tests.kit.tools import Console
 
@@ -127,6 +129,35 @@ def test_what_was_probably_meant_is_in_the_error(todo: Console, words: tuple[str
     refused = todo.run(*words)
     assert (refused.code, refused.output) == (code, "")
     assert refused.errors.startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("written", "remedy"),
+    [
+        ("apiVersion: todo.example.com/v1, kind: Todos", 'did you mean kind "Todo"?'),
+        ("apiVersion: todo.example.com/v2, kind: Todo", 'did you mean apiVersion "todo.example.com/v1"?'),
+        ("apiVersion: v1, kind: Todo", 'did you mean apiVersion "todo.example.com/v1"?'),
+        ("apiVersion: todo.example.com/v1, kind: Namespaces", "ensure CRDs are installed first"),
+        ("apiVersion: todos.example.com/v1, kind: Todo", "ensure CRDs are installed first"),
+    ],
+)
+def test_a_kind_of_a_file_that_is_not_served_has_what_was_meant_in_its_group(
+    todo: Console, written: str, remedy: str
+) -> None:
+    refused = todo.run("create", "-f", "-", stdin=f"{{{written}, metadata: {{name: a}}}}")
+    assert refused.code == 1
+    assert refused.errors.endswith(f"\n{remedy}\n")
+
+
+def test_an_error_that_is_about_no_field_has_none(todo: Console) -> None:
+    class Whole(pt.Resource):
+        spec: dict[str, int] = {}
+
+    rule = pt.Rule("size(self.spec) < 2", message="at most one entry")
+    kind = pt.resource(group="rules.example.com", version="v1", rules=[rule])(Whole)
+    rules = Console(kit.Tool("rules", kinds=[kind], storage=todo.tool.storage))
+    refused = rules.run("create", "whole", "a", "--set", "spec.a=1", "--set", "spec.b=2")
+    assert refused.errors == 'The Whole "a" is invalid: Invalid value: at most one entry\n'
 
 
 def test_a_kind_that_is_not_of_the_tool_is_not_stored(todo: Console) -> None:

@@ -71,6 +71,13 @@ def test_a_reconcile_that_fails_has_a_line_and_an_exit_code_and_the_write_stays(
     assert todo.run("reconcile").code == 5
 
 
+def test_a_reconcile_that_fails_until_a_short_timeout_has_the_same_line(todo: Console) -> None:
+    failed = todo.run("create", "todo", "moon", "--set", "spec.text=impossible", "--reconcile-timeout", "0.3")
+    assert failed.code == 5
+    assert "todo default/moon: ValueError: this cannot be done (" in failed.errors
+    assert "tools.py:" in failed.errors
+
+
 def test_a_command_does_not_wait_for_many_reconciles_that_all_fail(
     todo: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -161,6 +161,9 @@ def test_other_wrong_arguments_name_the_class() -> None:
     with pytest.raises(TypeError) as unknown:
         Part(name="a", zzz=1)  # type: ignore[call-arg]
     assert str(unknown.value).endswith("Part has no field 'zzz': its fields are name, weight")
+    with pytest.raises(TypeError) as positional:
+        Part("a")  # type: ignore[call-arg]
+    assert str(positional.value).endswith("Part takes its fields by their names: " + Part.__qualname__ + "(name=…)")
 
 
 def test_a_type_error_of_the_class_itself_is_raised_as_it_is() -> None:

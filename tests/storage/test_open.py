@@ -12,7 +12,7 @@ import pilotage.storage
 from pilotage.errors import StorageError
 from pilotage.storage import Put, open_served_storage, open_storage, url_without_password
 from pilotage.storage.memory import MemoryStorage
-from pilotage.storage.sqlite import SqliteStorage
+from pilotage.storage.sqlite import DirectSqliteStorage, SqliteStorage
 from pilotage.types.core.v1 import Namespace
 
 
@@ -99,9 +99,11 @@ async def test_a_sqlite_storage_is_made_from_its_path_alone(tmp_path: Path) -> N
     async with pt.Cluster.embedded(storage) as cluster:
         assert await cluster.client.list(Namespace)
     await storage.close()
-    again = await SqliteStorage.open(f"{tmp_path}/a.db")
+    again = await SqliteStorage.open(tmp_path / "a.db")
     assert await again.get("a") is not None
     await again.close()
+    await SqliteStorage(tmp_path / "a.db").close()
+    DirectSqliteStorage(tmp_path / "a.db").close_now()
 
 
 def test_a_sqlite_storage_outside_of_an_event_loop_is_refused_with_what_to_do(tmp_path: Path) -> None:

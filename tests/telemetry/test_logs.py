@@ -357,6 +357,21 @@ def test_details_are_shown_up_to_the_verbosity(level: str, shown: list[int]) -> 
     assert [number for number in range(6) if log.v(number).enabled] == shown
 
 
+@pytest.mark.parametrize(("level", "name"), [(1, "debug"), (2, "v2"), (6, "v6"), (9, "v9")])
+def test_a_line_below_debug_has_its_verbosity(level: int, name: str) -> None:
+    for json_lines, expected in ((True, name), (False, name.upper())):
+        stream = io.StringIO()
+        configure_logging(f"v{level}", stream, json=json_lines)
+        logger("pilotage.verbose").v(level).info("detail")
+        line = stream.getvalue()
+        assert (json.loads(line)["level"] if json_lines else line.split()[1]) == expected
+
+
+def test_a_line_has_a_list_of_texts_without_their_quotes(lines: Callable[[], list[str]]) -> None:
+    logger("setup").info("Reconciled", triggers=["create default/a", "a retry"], parts=["a", 1])
+    assert lines()[0].endswith("""Reconciled triggers="[create default/a, a retry]" parts="['a', 1]\"""")
+
+
 def test_the_traceback_of_the_same_failure_of_an_object_is_shown_once() -> None:
     stream = io.StringIO()
     configure_logging(stream=stream, json=False)

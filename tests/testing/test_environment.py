@@ -468,3 +468,14 @@ async def test_idleness_after_a_running_block_is_refused_with_what_to_do() -> No
         "the manager of this environment has stopped, as it does at the end of a running() block: call run_until_idle "
         "inside of the block, or use another environment"
     )
+
+
+async def test_a_second_running_block_is_refused_with_what_to_do() -> None:
+    async with Environment() as environment:
+        async with environment.running():
+            pass
+        with pytest.raises(
+            pt.manager.ManagerStopped, match=r"block: put both blocks into one, or use another environment$"
+        ):
+            async with environment.running():
+                raise AssertionError("the manager runs again")

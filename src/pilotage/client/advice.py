@@ -19,13 +19,15 @@ from pilotage.meta.selectors.selection import without_nil
 from pilotage.rest import APIRequest, Verb
 
 _UNMARSHAL = re.compile(r"cannot unmarshal \w+ into field (?P<path>\S+) of type (?P<type>\S+)")
-_TYPED = re.compile(r": \.(?P<path>\S+): expected [^,]+, got \w+")
+_TYPED = re.compile(r": \.(?P<path>\S+): expected (?P<type>\w+)[^,]*, got ")
 """The error of a server-side apply."""
 _NAIVE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?")
 _STEP = re.compile(r"[^.\[\]]+|\[[^\]]*\]")
 _WRITES = (Verb.CREATE, Verb.UPDATE, Verb.PATCH)
 _LONGEST = 100
 _MOST = 5
+_UNNAMED = ' "" is invalid: '
+"""The beginning of the message about a patch that cannot be applied: the server does not name the object."""
 _MISSING = object()
 
 
@@ -33,7 +35,9 @@ def add_advice(error: ApiError, request: APIRequest, gvk: GroupVersionKind) -> N
     """Complete the message of an error."""
     message = without_nil(str(error))
     added = list(_advice(error, message, request, gvk))[:_MOST]
-    if added and isinstance(error, BadRequest | RequestTooLarge) and request.verb in _WRITES:
+    names_nothing = message.startswith(_UNNAMED)
+    if (added and isinstance(error, BadRequest | RequestTooLarge) and request.verb in _WRITES) or names_nothing:
+        message = message.removeprefix(_UNNAMED)
         key = "/".join(part for part in (request.namespace, request.name or _name(request)) if part)
         message = f"cannot {request.verb.value} {f'{gvk.kind} {key}'.strip()}: {message}"
     error.args = ("; ".join([message, *added]),)
@@ -52,26 +56,29 @@ def _advice(error: ApiError, message: str, request: APIRequest, gvk: GroupVersio
         yield f"the request has {len(request.body):,} bytes: keep large data elsewhere, or in several objects"
     if "illegal base64 data" in message:
         yield from _not_base64(_document(request))
-    if gvk.kind != "Secret":  # its values are not for logs
-        yield from _wrong_values(error, message, _document(request))
+    for path, wanted in _wrong_fields(error, message):
+        yield from wrong_value(_document(request), path, wanted, gvk)
 
 
-def _wrong_values(error: ApiError, message: str, document: Any) -> Iterator[str]:
-    """The values that an error is about."""
-    if found := _UNMARSHAL.search(message):
-        yield from _wrong_type(document, found["path"], found["type"])
-    if found := _TYPED.search(message):
-        yield from _wrong_type(document, found["path"], message)
+def _wrong_fields(error: ApiError, message: str) -> Iterator[tuple[str, str]]:
+    """The fields whose values have another type than the one that is wanted, each with that type."""
+    for pattern in (_UNMARSHAL, _TYPED):
+        if found := pattern.search(message):
+            yield found["path"], found["type"]
     if isinstance(error, Invalid):
         for cause in error.causes:
             if "must be of type" in cause.message:
-                yield from _wrong_type(document, cause.field, cause.message)
+                yield cause.field, cause.message
 
 
-def _wrong_type(document: Any, path: str, wanted: str) -> Iterator[str]:
-    """The value at a path, and how to write it."""
+def wrong_value(document: Any, path: str, wanted: str, gvk: GroupVersionKind) -> Iterator[str]:
+    """The value at a path, and how to write it. The values of a Secret are not for logs."""
     value = _value_at(document, path)
     if value is _MISSING:
+        return
+    if gvk.kind == "Secret":
+        if wanted == "string" and isinstance(value, int | float):
+            yield f"{path} is a number: write it as text"
         return
     shown = msgspec.json.encode(value).decode()
     shown = shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "…"

@@ -18,11 +18,14 @@ from typing import Any, TypeAlias, TypeVar
 from pilotage.client.client import Client
 from pilotage.client.subresources import SubresourceClient
 from pilotage.errors import InvalidDefinition
+from pilotage.meta.text.articles import of_type
 
 Function: TypeAlias = Callable[..., Any]
 """Called with the original client, then the arguments of the call. It returns what the method returns."""
 
 C = TypeVar("C", bound=Client)
+
+_WATCH = "decorate it with @asynccontextmanager, and yield the iterator of the events"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +57,7 @@ class Interceptor:
     def __post_init__(self) -> None:
         for each in fields(self):
             if inspect.isasyncgenfunction(getattr(self, each.name)):
-                remedy = (
-                    "decorate it with @asynccontextmanager, and yield the iterator of the events"
-                    if each.name == "watch"
-                    else "return the object instead"
-                )
+                remedy = _WATCH if each.name == "watch" else "return the object instead"
                 raise InvalidDefinition(
                     f"Interceptor({each.name}=…): the function yields, and returns what {each.name} does not: {remedy}"
                 )
@@ -96,11 +95,22 @@ def _method(base: type[Client], name: str) -> Function:
             leading.append(options.pop("subresource"))
         found = getattr(self._interceptor, function)
         if found is not None:
-            return found(*leading, *arguments, **options)
+            return _checked(function, found(*leading, *arguments, **options))
         return original(self, *arguments, **options, **({"subresource": leading[1]} if len(leading) > 1 else {}))
 
     call.__name__, call.__doc__ = name, original.__doc__
     return call
+
+
+def _checked(name: str, result: Any) -> Any:
+    """What a function returned, if the caller can use it: await it, or enter it as the block of a watch."""
+    is_watch = name == "watch"
+    if hasattr(result, "__aenter__") if is_watch else inspect.isawaitable(result):
+        return result
+    if inspect.iscoroutine(result):
+        result.close()  # else Python warns that it was never awaited
+    remedy = _WATCH if is_watch else "write `async def`"
+    raise InvalidDefinition(f"Interceptor({name}=…): the function returned {of_type(result)}: {remedy}")
 
 
 def _subresource(base: type[Client]) -> Function:
@@ -110,14 +120,15 @@ def _subresource(base: type[Client]) -> Function:
         for verb in ("get", "create", "update", "patch", "apply"):
             function = getattr(self._interceptor, f"subresource_{verb}")
             if function is not None:
-                made.__dict__[verb] = _bound(function, unwrapped, name)
+                made.__dict__[verb] = _bound(function, unwrapped, name, verb)
         return made
 
     return subresource
 
 
-def _bound(function: Function, client: Client, subresource: str) -> Function:
-    return lambda *arguments, **options: function(client, subresource, *arguments, **options)
+def _bound(function: Function, client: Client, subresource: str, verb: str) -> Function:
+    verb = f"subresource_{verb}"
+    return lambda *arguments, **options: _checked(verb, function(client, subresource, *arguments, **options))
 
 
 def _unwrapped(base: type[C], client: Any) -> C:

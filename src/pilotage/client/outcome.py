@@ -257,4 +257,14 @@ class _Task:
         try:
             return objects.decode(kind, data)
         except DecodeError as error:  # the caller's object: its values do not fit its class
-            raise BadRequest(str(error).replace(" cannot be read: ", " cannot be written: ", 1)) from error
+            raise BadRequest(_unwritable(error, data, kind.__resource__.gvk)) from error
+
+
+def _unwritable(error: DecodeError, data: bytes, gvk: GroupVersionKind) -> str:
+    """The message for an object that does not fit its class. A value that may be shown replaces the remedy."""
+    from pilotage.client.advice import wrong_value  # only for errors
+
+    message = str(error).replace(" cannot be read: ", " cannot be written: ", 1)
+    wanted = "string" if "Expected `str`" in message else ""
+    found = list(wrong_value(objects.read(data), error.path.removeprefix("."), wanted, gvk))
+    return "; ".join([message.partition("; fix the object")[0], *found]) if found else message

@@ -98,7 +98,7 @@ class Reader:
     def watch(
         self,
         kind: KindOf[O],
-        *,
+        *misplaced: Never,
         namespace: str = "",
         labels: Labels = None,
         fields: Fields = None,
@@ -114,6 +114,7 @@ class Reader:
         does from time to time, at the latest after `timeout_seconds`; it raises Gone if the server no longer has the
         version: then list again.
         """
+        refuse_positional("watch", (kind,), misplaced)
         options = ListOptions(
             label_selector=selector_text(labels),
             field_selector=field_text(fields),

@@ -23,6 +23,7 @@ W = TypeVar("W", bound=Resource | Unstructured)
 P = TypeVar("P", bound=Object)
 
 _OPTIONS = WriteArguments.__optional_keys__
+_KEY = ("name", "namespace")
 _OBJECTS = (Resource, Unstructured, PartialObjectMetadata)
 AnyPatch = Patch | Mapping[str, Any] | Sequence[Any]
 """A mapping is a merge patch, a list of operations a JSON patch; else `merge_from`, `raw_patch` and their like."""
@@ -103,7 +104,7 @@ class Writer:
         self,
         obj: Object | Kind,
         patch: AnyPatch,
-        *,
+        *misplaced: object,
         name: str | ObjectKey = "",
         namespace: str = "",
         subresource: str = "",
@@ -116,6 +117,7 @@ class Writer:
         names (`themeRef`); one with a Python name that the object's class knows (`theme_ref`) raises BadRequest, and
         nothing is sent.
         """
+        refuse_positional("patch", (obj, patch), misplaced, _KEY)
         check_keywords(self.patch, options, _OPTIONS)
         write = self._session.write_options(**options)
         wanted = patch_of(patch)
@@ -150,7 +152,7 @@ class Writer:
         self,
         obj: Any,
         patch: AnyPatch,
-        *,
+        *misplaced: object,
         name: str | ObjectKey = "",
         namespace: str = "",
         **options: Unpack[WriteArguments],
@@ -159,6 +161,7 @@ class Writer:
 
         Instead of the object, pass its kind and `name` (or a request as the `name`), with its `namespace`.
         """
+        refuse_positional("patch_status", (obj, patch), misplaced, _KEY)
         check_keywords(self.patch_status, options, _OPTIONS)
         return await self.patch(obj, patch, name=name, namespace=namespace, subresource="status", **options)
 
@@ -211,7 +214,7 @@ class Writer:
     async def delete_all_of(
         self,
         kind: KindOf[O],
-        *,
+        *misplaced: Never,
         namespace: str = "",
         labels: Labels = None,
         fields: Fields = None,
@@ -223,6 +226,7 @@ class Writer:
 
         `labels` and `fields` are selectors; `propagation_policy` and `grace_period_seconds` are those of `delete`.
         """
+        refuse_positional("delete_all_of", (kind,), misplaced)
         subject = await self._session.collection(kind, namespace)
         if subject.kind.namespaced and not subject.namespace:
             message = f"cannot delete all {subject.kind.gvk.kind} objects without a namespace: pass namespace=…"

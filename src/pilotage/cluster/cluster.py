@@ -24,6 +24,7 @@ from pilotage.cluster.refusals import Refusals
 from pilotage.cluster.routing import Aggregation, RoutedTransport
 from pilotage.cluster.writes import TrackedTransport, WriteTracker
 from pilotage.errors import InvalidDefinition
+from pilotage.meta.bounds.texts import texts
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.mapping.mapper import RESTMapping
@@ -114,8 +115,9 @@ class Cluster:
         if problem := tenant_problem(tenant):
             raise InvalidDefinition(problem)
         chosen = clock or times.system_clock
-        enable = tuple(enable_admission_plugins)
-        disable = (*disable_admission_plugins, *(name for name in OFF_BY_DEFAULT if name not in enable))
+        enable = texts(enable_admission_plugins, "enable_admission_plugins")
+        disabled = texts(disable_admission_plugins, "disable_admission_plugins")
+        disable = (*disabled, *(name for name in OFF_BY_DEFAULT if name not in enable))
         audit = None
         if audit_log_path or audit_policy_file:
             from pilotage.cluster.auditing import audit_options
@@ -129,8 +131,8 @@ class Cluster:
             disable=disable,
             encryption_keys=encryption_keys,
             audit=audit,
-            service_ranges=service_cluster_ip_range,
-            controllers=controllers,
+            service_ranges=texts(service_cluster_ip_range, "service_cluster_ip_range"),
+            controllers=texts(controllers, "controllers"),
         )
         return cls(server, scheme, chosen)
 

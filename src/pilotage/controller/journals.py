@@ -50,7 +50,8 @@ def traceparents(notes: Iterable[Cause]) -> Iterator[str]:
 def _text(note: Note) -> str:
     if isinstance(note, EventNote):
         name = "/".join(part for part in (note.event.namespace, note.event.name) if part) or "nothing"
-        return f"<Event {note.event.type} {name}>"
+        source = f" ({note.origin.source})" if note.origin.source else ""
+        return f"{note.event.type} {name}{source}"
     if isinstance(note, RetryNote):
         return note.trigger
     return note.text

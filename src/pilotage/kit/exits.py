@@ -109,6 +109,6 @@ def line_of(error: PilotageError) -> str:
 def _invalid(error: Invalid) -> str:
     details = error.status.details
     assert details is not None
-    causes = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in error.causes))
+    causes = list(dict.fromkeys(f"{cause.field}: {cause.message}".removeprefix("<nil>: ") for cause in error.causes))
     shown = f" {causes[0]}" if len(causes) == 1 else "".join(f"\n* {cause}" for cause in causes)
     return f'The {details.kind} "{details.name}" is invalid:{shown}'

@@ -165,7 +165,7 @@ async def _wait_idle(
             await manager.run_until_idle(timeout=0)
         except NotIdle as error:
             passed = loop.time() - began
-            if passed >= FAILING_SECONDS and error.failing:
+            if passed >= min(FAILING_SECONDS, how.timeout or FAILING_SECONDS) and error.failing:
                 return failures.listed(error.failing)
             if how.timeout and passed >= how.timeout:
                 report = partial(print_error, _not_reconciled(error.busy))

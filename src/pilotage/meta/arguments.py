@@ -11,6 +11,8 @@ def refusal(cls: Any, given: Iterable[str], error: TypeError) -> str:
     """The message for keyword arguments that msgspec has refused with an error that names neither."""
     known: tuple[str, ...] = cls.__struct_fields__
     unknown = next((name for name in given if name not in known), None)
+    if unknown is None and known and "positional" in str(error):
+        return f"{cls.__qualname__} takes its fields by their names: {cls.__qualname__}({known[0]}=…)"
     if unknown is None:
         return f"{cls.__qualname__}: {error}"
     close = get_close_matches(unknown, known, n=1)

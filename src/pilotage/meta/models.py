@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 import msgspec
 
 from pilotage.errors import InvalidDefinition
+from pilotage.meta.bounds.texts import texts
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import Column, ListType, Marker, PatchMerge, PreserveUnknownFields, Rule, Scale
 from pilotage.meta.redaction import hidden_fields, metadata_repr
@@ -477,5 +478,4 @@ def resource(
 def _refuse_text(**options: typing.Sequence[str]) -> None:
     """Reject a string where a list of strings is expected: a string is a sequence of strings too."""
     for option, value in options.items():
-        if isinstance(value, str):
-            raise InvalidDefinition(f"{option}={value!r} must be a list; write {option}=[{value!r}]")
+        texts(value, option)

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
+from pilotage.meta.bounds.texts import texts
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import dns_1123_label, dns_1123_subdomain
 from pilotage.rest.request import APIRequest, User
@@ -24,7 +25,7 @@ def acting_user(
 ) -> User:
     """The user that is impersonated, with the groups that a server adds to those that are given."""
     values = {key: tuple(found) for key, found in (extra or {}).items()}
-    return User(name, implied_groups(name, tuple(groups)), values, uid)
+    return User(name, implied_groups(name, texts(groups, "groups")), values, uid)
 
 
 def implied_groups(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:

@@ -78,6 +78,11 @@ def verbosity(level: int) -> int:
     return max(logging.DEBUG - (level - 1), 1)
 
 
+def shown(level: int, name: str) -> str:
+    """The name of a level on a line. One below DEBUG has no name in logging: it is client-go's `V6`."""
+    return name if level >= logging.DEBUG or level < 1 else f"V{logging.DEBUG - level + 1}"
+
+
 def from_environment(text: str) -> tuple[int | None, dict[str, int]]:
     """The level of Pilotage in the variable, if there is one, and the levels by logger."""
     level: int | None = None

@@ -12,6 +12,8 @@ import traceback
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 
+from pilotage.telemetry import levels
+
 MAX_TEXT = 8192
 """Characters of one value that are logged; a longer value is truncated."""
 
@@ -20,8 +22,10 @@ _PACKAGE = __name__.partition(".")[0]
 _OWN = (
     os.path.dirname(os.path.dirname(__file__)) + os.sep,
     os.path.join(os.path.dirname(traceback.__file__), "asyncio", ""),
+    os.path.join(os.path.dirname(traceback.__file__), "importlib", ""),
+    "<frozen ",
 )
-"""The files of this library and of asyncio, which are below every line of a program."""
+"""The files of this library, of asyncio and of the import system, which are below every line of a program."""
 
 _BARE = re.compile(r"[^\s\"'=\\]+")
 _RESERVED = ("time", "level", "logger", "message", "exception")
@@ -80,7 +84,7 @@ class LineFormatter(EventFormatter):
         self._failures = Failures()
 
     def format(self, record: logging.LogRecord) -> str:
-        head = f"{_moment(record)} {record.levelname:<7} {escaped(record.name)} {event_of(record)}"
+        head = f"{_moment(record)} {_level(record):<7} {escaped(record.name)} {event_of(record)}"
         if not (trace := self._trace_of(record)):
             return head
         fields = event_of(record).fields
@@ -99,7 +103,7 @@ class JSONFormatter(EventFormatter):
         event = event_of(record)
         line: dict[str, object] = {
             "time": _moment(record),
-            "level": record.levelname.lower(),
+            "level": _level(record).lower(),
             "logger": record.name,
             "message": _cut(text_of(event.message)),
         }
@@ -134,6 +138,10 @@ def event_of(record: logging.LogRecord) -> LogEvent:
         return LogEvent(record.getMessage(), {})
     except Exception:  # the arguments do not fit the message: a bug of the caller must not lose the event
         return LogEvent(f"{text_of(record.msg)} {text_of(record.args)}", {})
+
+
+def _level(record: logging.LogRecord) -> str:
+    return levels.shown(record.levelno, record.levelname)
 
 
 def _moment(record: logging.LogRecord) -> str:
@@ -232,6 +240,8 @@ def text_of(value: object) -> str:
     try:
         if isinstance(value, BaseException):
             return f"{type(value).__name__}: {value}"
+        if isinstance(value, list) and all(isinstance(one, str) for one in value):
+            return f"[{', '.join(value)}]"
         return str(value)
     except Exception:
         return f"<{type(value).__name__} that cannot be printed>"

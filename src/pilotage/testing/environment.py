@@ -121,11 +121,7 @@ class Environment:
         if timeout is None:
             virtual = isinstance(asyncio.get_running_loop(), VirtualLoop)
             timeout = VIRTUAL_IDLE_SECONDS if virtual else WAIT_SECONDS
-        if self._manager.is_stopping:
-            raise ManagerStopped(
-                "the manager of this environment has stopped, as it does at the end of a running() block: call "
-                "run_until_idle inside of the block, or use another environment"
-            )
+        self._check_open("call run_until_idle inside of the block")
         try:
             await self.manager.run_until_idle(timeout, horizon)
         except NotIdle as error:
@@ -141,6 +137,7 @@ class Environment:
         At the beginning of the block everything is started; with leader election, except for what needs a leader.
         """
         self._launched = True
+        self._check_open("put both blocks into one")
         task = asyncio.get_running_loop().create_task(self.manager.start(), name="manager")
         try:
             try:
@@ -252,6 +249,13 @@ class Environment:
     ) -> None:
         with suppress(ShutdownTimeout) if self._reported else nullcontext():  # NotIdle has named what does not end
             await self._exits.__aexit__(kind, error, traceback)
+
+    def _check_open(self, remedy: str) -> None:
+        if self._manager.is_stopping:
+            raise ManagerStopped(
+                "the manager of this environment has stopped, as it does at the end of a running() block: "
+                f"{remedy}, or use another environment"
+            )
 
     def _note_failure(self, failure: ReconcileFailure) -> None:
         self._failures.append(failure)

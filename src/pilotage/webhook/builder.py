@@ -20,7 +20,7 @@ from pilotage.types import builtin
 from pilotage.webhook.admission import CREATE, DELETE, UPDATE, AdmissionHandler
 from pilotage.webhook.conversion.conversions import Conversion, Conversions, conversion_of
 from pilotage.webhook.conversion.declaration import ConversionDeclaration
-from pilotage.webhook.declarations import Declaration, RegistrationOptions, WebhookRule, check_names
+from pilotage.webhook.declarations import Declaration, RegistrationOptions, WebhookRule, check_names, default_name
 from pilotage.webhook.server import WebhookServer
 from pilotage.webhook.typed import AnyDefaulter, AnyValidator, defaulting, validating
 from pilotage.webhook.webhook import AdmissionWebhook, ContextFunction, LogFields, WebhookOptions
@@ -163,7 +163,10 @@ class WebhookBuilder(Generic[O]):
         return self
 
     def named(self, name: str) -> Self:
-        """The end of the names of the configurations; by default the resource and its group."""
+        """The end of the names of the configurations; by default the version, the resource and its group.
+
+        A kind that is not the program's own needs one: another program with webhooks for it has the same default.
+        """
         self._name = name
         return self
 
@@ -218,11 +221,9 @@ class WebhookBuilder(Generic[O]):
         server.register(path, AdmissionWebhook(function, self._options))
 
     def _declaration(self, kind: forms.Kind, path: str, operations: Sequence[str], *, mutating: bool) -> Declaration:
-        """Its name, without one that was given, is `mutate-v1.guestbooks.example.com`: one for each version, unique in
-        the cluster."""
         gvk, plural, options = forms.gvk_of(kind), _plural(kind), self._registration
         verb, usual = ("mutate", (CREATE, UPDATE)) if mutating else ("validate", (CREATE, UPDATE, DELETE))
-        name = f"{verb}.{self._name}" if self._name else f"{verb}-{gvk.version}.{plural}.{gvk.group or 'core'}"
+        name = f"{verb}.{self._name}" if self._name else default_name(gvk, plural, mutating=mutating)
         resources = [plural, *(f"{plural}/{subresource}" for subresource in options.subresources)]
         rule = WebhookRule((gvk.group,), (gvk.version,), resources, operations or options.operations or usual)
         return Declaration(name, path, mutating, (rule,), options)

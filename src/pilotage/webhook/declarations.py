@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.bounds.optionfields import WholeSecondsField, check_fields, whole_seconds_field
+from pilotage.meta.bounds.texts import texts
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.webhook.addresses import with_bundle
@@ -87,11 +88,17 @@ class RegistrationOptions:
 
 def check_names(option: str, value: Sequence[str]) -> None:
     """Raise InvalidDefinition for a name where a list of names is needed, and for an unknown operation."""
-    if isinstance(value, str):
-        raise InvalidDefinition(f"{option}={value!r} must be a list; write {option}=[{value!r}]")
-    unknown = [one for one in value if option == "operations" and one not in OPERATIONS]
+    unknown = [one for one in texts(value, option) if option == "operations" and one not in OPERATIONS]
     if unknown:
         raise InvalidDefinition(f"{option}={value!r}: {unknown[0]!r} must be one of {', '.join(OPERATIONS)}")
+
+
+def default_name(gvk: GroupVersionKind, plural: str, *, mutating: bool) -> str:
+    """The name of a webhook and its configuration: `mutate-v1.guestbooks.example.com`, one for each version.
+
+    It is unique in the cluster for a kind of the program itself, and the same in all programs for any other kind.
+    """
+    return f"{'mutate' if mutating else 'validate'}-{gvk.version}.{plural}.{gvk.group or 'core'}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,39 @@ def test_webhooks_have_a_service_and_configurations(tmp_path: Path, capsys: pyte
     assert found["NetworkPolicy", "greetings"]["spec"]["ingress"][1] == {"ports": [{"port": 9443, "protocol": "TCP"}]}
 
 
+PODS = """
+
+class Labels:
+    async def default(self, pod: Pod) -> None: ...
+
+
+def with_pods(manager: pt.Manager) -> None:
+    add_webhooks(manager)
+    pt.WebhookBuilder(manager).for_(Pod).with_defaulter(Labels()).complete()
+
+
+def with_named_pods(manager: pt.Manager) -> None:
+    add_webhooks(manager)
+    pt.WebhookBuilder(manager).for_(Pod).named("pods.greetings.example.com").with_defaulter(Labels()).complete()
+"""
+
+
+def test_a_configuration_whose_name_another_program_has_too_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = program(tmp_path, OPERATOR + WEBHOOKS + PODS)
+    note = (
+        "pilotage: the configuration mutate-v1.pods.core has this name in every program with such a webhook for pods, "
+        'which replace each other\'s: call named("pods.YOUR.GROUP") of its WebhookBuilder\n'
+    )
+    assert cli.main(["manifests", f"{target}:with_pods", *NAME]) == 0
+    assert note in capsys.readouterr().err
+    assert cli.main(["manifests", f"{target}:with_named_pods", *NAME]) == 0
+    printed = capsys.readouterr()
+    assert "name: mutate.pods.greetings.example.com" in printed.out
+    assert "has this name" not in printed.err
+
+
 def test_all_names_carry_the_prefix_of_the_program(tmp_path: Path) -> None:
     target = f"{program(tmp_path, OPERATOR + WEBHOOKS)}:with_webhooks"
     assert cli.main(["manifests", target, *NAME, "--output", str(tmp_path / "deploy")]) == 0

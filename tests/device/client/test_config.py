@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from pilotage import device
@@ -52,3 +55,8 @@ def test_a_target_may_be_text_and_a_config_may_be_connected() -> None:
     assert (devices.config.address, devices.config.wire) == (config.address, "v8")
     with pytest.raises(InvalidDefinition):
         Config(target="http://somewhere/else")
+    path: Any = Path("/tmp/device.sock")
+    with pytest.raises(
+        InvalidDefinition, match=r"^target=PosixPath\('/tmp/device.sock'\): must be text, such as unix:///"
+    ):
+        Config(target=path)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ from pilotage.device.client.interceptors import (
     UnaryInterceptor,
 )
 from pilotage.device.server.deviceserver import DeviceServer
-from pilotage.errors import ConnectionLost
+from pilotage.errors import ConnectionLost, InvalidDefinition
 from pilotage.grpc.rpc import Code, Incoming, Reply, RPCError
 from pilotage.telemetry.lines import LogEvent
 from pilotage.telemetry.logs import Logger, configure_logging, logger
@@ -133,6 +134,34 @@ async def test_stream_interceptors_see_the_opening_and_may_change_what_is_read()
         assert [message async for message in incoming] == [b"a", b"b"]
     assert seen == [METHOD, "{'x': 'y'}"]
     assert channel.sent[0].metadata == {"x": "y"}
+
+
+async def test_an_interceptor_that_returns_no_answer_is_named_with_what_to_return() -> None:
+    async def yields(call: Invocation, proceed: Any) -> Any:
+        yield await proceed(call)
+
+    async def forgets(call: Invocation, proceed: Any) -> Any:
+        await proceed(call)
+
+    async def messages(call: Invocation, proceed: Any) -> Any:
+        return (message async for message in await proceed(call))
+
+    for interceptor, what in ((yields, "an async_generator"), (forgets, "None")):
+        with pytest.raises(InvalidDefinition) as caught:
+            await InterceptedChannel(answering(Reply(b"")), [interceptor]).unary(METHOD, b"")
+        assert str(caught.value) == (
+            f"the unary interceptor {interceptor.__qualname__} returned {what} in place of a Reply: "
+            "write `return await proceed(call)`, or return a Reply of your own"
+        )
+    for interceptor in (yields, messages):
+        with pytest.raises(InvalidDefinition) as caught:
+            async with InterceptedChannel(answering(Reply(b"")), (), [interceptor]).stream(METHOD, b""):
+                raise AssertionError("the stream was opened")
+        assert str(caught.value) == (
+            f"the stream interceptor {interceptor.__qualname__} returned an async_generator in place of a stream: "
+            "write `return await proceed(call)`, or return an object with the stream's metadata and connection_number "
+            "that iterates over its messages"
+        )
 
 
 @pytest.mark.covers("D2")

@@ -36,7 +36,7 @@ from pilotage.meta.markers import (
     Type,
     UniqueItems,
 )
-from pilotage.meta.models import Model, Resource, resource
+from pilotage.meta.models import Model, Resource, json_name, resource
 
 if TYPE_CHECKING:
     from collections import OrderedDict
@@ -125,6 +125,10 @@ class MarkerClass(Model):
 
 class MsgspecMeta(Model):
     value: Annotated[int, msgspec.Meta(ge=1)]
+
+
+class NameInAnnotated(Model):
+    value: Annotated[str, json_name("VALUE")]
 
 
 class RequiredAndOptional(Model):

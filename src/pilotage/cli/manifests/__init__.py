@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
 
 def program_settings(options: argparse.Namespace, image: str) -> InstallationSettings:
     """What the manifests of the program of the options are made of."""
-    from pilotage.cli.manifests.settings import InstallationSettings
+    from pilotage.cli.manifests.settings import InstallationSettings, shared_names
     from pilotage.cli.rbac import seen as recording
     from pilotage.cli.rbac.analysis import analyse
     from pilotage.schema.generate.crd import crds
@@ -78,7 +78,7 @@ def program_settings(options: argparse.Namespace, image: str) -> InstallationSet
     if own is not None and own.service is None and declared.options is None:  # the Deployment sets --webhook-service
         installation = replace(installation, webhook_secret=secret_of(f"{installation.name}-{DEFAULT_SERVICE}"))
     analysis = analyse(declared, installation, recording.read(options.seen) if options.seen is not None else None)
-    for note in analysis.notes:
+    for note in (*analysis.notes, *shared_names(declared)):
         print(f"pilotage: {note}", file=sys.stderr)
     return InstallationSettings(
         installation=installation,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersionKind
 from pilotage.webhook.addresses import DEFAULT_SERVICE
 
 if TYPE_CHECKING:
@@ -129,3 +130,21 @@ def _port(address: str) -> int:
 
     parsed = parse_bind_address(address)
     return parsed[1] if parsed is not None else 0
+
+
+def shared_names(declared: Declarations) -> Iterator[str]:
+    """Notes about webhook configurations that a manifest of another program may replace."""
+    from pilotage.webhook.declarations import Declaration, default_name
+
+    own = {kind.__resource__.gvk.group for kind in declared.kinds}
+    for webhook in declared.webhooks:
+        rule = webhook.rules[0] if isinstance(webhook, Declaration) and webhook.rules else None
+        if not isinstance(webhook, Declaration) or rule is None or rule.api_groups[0] in own:
+            continue
+        plural = rule.resources[0]
+        gvk = GroupVersionKind(rule.api_groups[0], rule.api_versions[0], "")
+        if webhook.name == default_name(gvk, plural, mutating=webhook.mutating):
+            yield (
+                f"the configuration {webhook.name} has this name in every program with such a webhook for {plural}, "
+                f'which replace each other\'s: call named("{plural}.YOUR.GROUP") of its WebhookBuilder'
+            )

@@ -10,7 +10,7 @@ from typing import TypedDict
 
 from pilotage.device.client.channel import default_user_agent
 from pilotage.device.client.interceptors import SLOW_SECONDS, StreamInterceptor, UnaryInterceptor
-from pilotage.device.client.target import Target
+from pilotage.device.client.target import DEFAULT, Target
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.bounds.optionfields import SecondsField, check_fields, seconds_field
 from pilotage.telemetry.logs import Logger, logger
@@ -94,7 +94,11 @@ class Config:
     @property
     def address(self) -> Target:
         """The target, parsed."""
-        return Target.parse(self.target) if isinstance(self.target, str) else self.target
+        if isinstance(self.target, Target):
+            return self.target
+        if isinstance(self.target, str):
+            return Target.parse(self.target)
+        raise InvalidDefinition(f"target={self.target!r}: must be text, such as {DEFAULT} or a path, or a Target")
 
     @property
     def call_metadata(self) -> dict[str, str]:

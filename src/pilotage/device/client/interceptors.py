@@ -10,14 +10,16 @@ itself; it may catch errors.
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, cast
 
-from pilotage.errors import ConnectionLost
+from pilotage.errors import ConnectionLost, InvalidDefinition
 from pilotage.grpc.rpc import Channel, Code, Incoming, Reply, RPCError
+from pilotage.meta.text.articles import of_type
 from pilotage.telemetry.logs import Logger
 
 T = TypeVar("T")
@@ -67,7 +69,7 @@ class InterceptedChannel:
         self._stream = tuple(stream)
         self._invoke: Invoke = self._call
         for interceptor in reversed(self._unary):
-            self._invoke = partial(_around, interceptor, self._invoke)
+            self._invoke = partial(_around, interceptor, self._invoke, _reply)
 
     async def unary(
         self, method: str, message: bytes, *, metadata: Mapping[str, str] | None = None, timeout: float | None = None
@@ -95,16 +97,41 @@ class InterceptedChannel:
 
             proceed: Open = opened
             for interceptor in reversed(self._stream):
-                proceed = partial(_around, interceptor, proceed)
+                proceed = partial(_around, interceptor, proceed, _stream)
             yield await proceed(call)
 
 
 async def _around(
     interceptor: Callable[[Invocation, Callable[[Invocation], Awaitable[T]]], Awaitable[T]],
     proceed: Callable[[Invocation], Awaitable[T]],
+    check: Callable[[Callable[..., object], object], T],
     call: Invocation,
 ) -> T:
-    return await interceptor(call, proceed)
+    answer: object = interceptor(call, proceed)
+    if inspect.isawaitable(answer):  # an interceptor that yields returns a generator
+        answer = await answer
+    return check(interceptor, answer)
+
+
+def _reply(interceptor: Callable[..., object], answer: object) -> Reply:
+    if isinstance(answer, Reply):
+        return answer
+    raise _wrong("unary", interceptor, answer, "a Reply", "a Reply of your own")
+
+
+def _stream(interceptor: Callable[..., object], answer: object) -> Incoming:
+    if hasattr(answer, "metadata") and hasattr(answer, "connection_number"):
+        return cast(Incoming, answer)
+    own = "an object with the stream's metadata and connection_number that iterates over its messages"
+    raise _wrong("stream", interceptor, answer, "a stream", own)
+
+
+def _wrong(kind: str, interceptor: Callable[..., object], answer: object, wanted: str, own: str) -> InvalidDefinition:
+    name = getattr(interceptor, "__qualname__", None) or type(interceptor).__qualname__
+    return InvalidDefinition(
+        f"the {kind} interceptor {name} returned {of_type(answer)} in place of {wanted}: "
+        f"write `return await proceed(call)`, or return {own}"
+    )
 
 
 class LatencyLog:

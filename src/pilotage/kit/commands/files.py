@@ -99,25 +99,29 @@ def check(options: argparse.Namespace, *, named: bool = True) -> None:
         manifests_of(options, named=named)
 
 
-def _remedy(session: CommandSession, document: Document) -> str:
-    """What to do about a kind that is not served. One that is served in another version is spelled correctly."""
+def _remedy(session: CommandSession, wanted: GroupVersionKind) -> str:
+    """What to do about a kind that is not served: it is another one of its group, or its group is not installed."""
     from difflib import get_close_matches
 
-    kinds = {mapping.gvk.kind for mapping in session.mapper.mappings}
-    close = () if document["kind"] in kinds else get_close_matches(document["kind"], sorted(kinds), n=1, cutoff=0.75)
+    served = [mapping.gvk for mapping in session.mapper.mappings]
+    in_group = [gvk for gvk in served if gvk.group == wanted.group]
+    if same := [gvk for gvk in (*in_group, *(served if in_group else ())) if gvk.kind == wanted.kind]:
+        return f'did you mean apiVersion "{same[0].api_version}"?'
+    close = get_close_matches(wanted.kind, sorted({gvk.kind for gvk in in_group}), n=1, cutoff=0.75)
     return f'did you mean kind "{close[0]}"?' if close else "ensure CRDs are installed first"
 
 
 async def placed(session: CommandSession, manifest: Manifest, options: argparse.Namespace) -> RESTMapping:
     """The resource of an object, whose namespace is filled in. Raises CommandError."""
     document = manifest.document
+    wanted = GroupVersionKind.of(document["apiVersion"], document["kind"])
     try:
-        mapping = await session.mapping(GroupVersionKind.of(document["apiVersion"], document["kind"]))
+        mapping = await session.mapping(wanted)
     except NoMatch as error:
         metadata = document["metadata"]
         raise CommandError(
             f'resource mapping not found for name: "{metadata.get("name") or ""}" namespace: '
-            f'"{metadata.get("namespace") or ""}" from "{manifest.source}": {error}\n{_remedy(session, document)}'
+            f'"{metadata.get("namespace") or ""}" from "{manifest.source}": {error}\n{_remedy(session, wanted)}'
         ) from None
     metadata = document["metadata"]
     if not mapping.namespaced:

@@ -177,7 +177,7 @@ def self_triggered(what: str, last_write: tuple[GroupResource, PendingWrite] | N
     """A sentence about a request that probably triggers itself: what happened, by which write, and what to do."""
     return (
         what
-        + (f", the last write of its reconcile was to {_described(*last_write)}" if last_write is not None else "")
+        + (f"; the last write of its reconcile was to {_described(*last_write)}" if last_write is not None else "")
         + "; a reconcile that changes a watched object at each run triggers itself: write only differences"
     )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from pilotage.errors import BadRequest, InvalidDefinition
 from pilotage.meta.selectors.selectors import FieldSelector, Selector, escaped
 
@@ -70,6 +72,10 @@ def check_selection(labels: Labels, fields: Fields) -> None:
 def _check_form(what: str, given: object, example: str) -> None:
     pairs = isinstance(given, Mapping) and all(isinstance(text, str) for pair in given.items() for text in pair)
     if not pairs and not isinstance(given, str | Selector | FieldSelector | None):
-        raise InvalidDefinition(
-            f"{what}={given!r:.100} is not a selector: give a mapping of texts ({example}) or a text"
+        of_object = isinstance(given, Struct) or (isinstance(given, Mapping) and "matchLabels" in given)
+        remedy = (
+            f"from the LabelSelector of an object it is made by {what}=pt.meta.Selector.from_label_selector(…)"
+            if of_object and what == "labels"
+            else f"give a mapping of texts ({example}) or a text"
         )
+        raise InvalidDefinition(f"{what}={given!r:.100} is not a selector: {remedy}")

@@ -99,7 +99,7 @@ class Selector:
         if isinstance(selector, Struct):
             selector = to_builtins(selector)
         if not isinstance(selector, Mapping):
-            raise bad(f"a label selector is a LabelSelector or a mapping with matchLabels, not {selector!r}")
+            raise bad(f"a label selector is a LabelSelector or a mapping with matchLabels, not {selector!r:.100}")
         if unknown := sorted(map(str, selector.keys() - {"matchLabels", "matchExpressions"})):
             # If it were ignored, a misspelt key would select everything.
             raise bad(f"a label selector has matchLabels and matchExpressions, not {quoted(unknown[0])}")

@@ -22,6 +22,8 @@ from pilotage.schema.generate.version import version_of
 # One step down in a path of a cause: `.properties[spec]`, `.items`, `.additionalProperties`.
 _STEP = re.compile(r"\.(?:properties\[([^\]]+)\]|(items|additionalProperties)(?![A-Za-z]))")
 _INVALID = "Invalid value: "
+_RULE_OF_VALUE = re.compile(r"Invalid value: .* in body ((?:must|should) .*?)(?:: \"\w+\")?")
+"""Kubernetes' message about a value of an object, whose field has no name where the value is a default."""
 _VERSION = re.compile(r"spec\.versions\[([0-9]+)\]")
 
 
@@ -200,7 +202,7 @@ def _check_document(document: dict[str, Any], classes: Sequence[type[Resource]],
         causes = definition_causes(_without_rules(document))
     if causes:
         found = [
-            f"{_locate(cause.field, classes, trees)}: {_default_at(cause.field, document)}{_reason(cause)} "
+            f"{_locate(cause.field, classes, trees)}: {_about_default(cause, document) or _reason(cause)} "
             f"(at {cause.field})"
             for cause in causes
         ]
@@ -222,19 +224,21 @@ def _reason(cause: Cause) -> str:
     return message.partition("\n")[0]
 
 
-def _default_at(field: str, document: dict[str, Any]) -> str:
-    """The default that a cause is about, as it is in the class; empty if it is about something else."""
-    version, (_, _, path) = _VERSION.match(field), field.partition("openAPIV3Schema")
-    value = document["spec"]["versions"][int(version[1]) if version else 0]["schema"]["openAPIV3Schema"]
+def _about_default(cause: Cause, document: dict[str, Any]) -> str:
+    """The message of a cause about a default, with the value as it is in the class; empty for another cause."""
+    version, (_, _, path) = _VERSION.match(cause.field), cause.field.partition("openAPIV3Schema")
     names = re.findall(r"[^.\[\]]+", path)
     if "default" not in names:
         return ""
-    for name in names:
-        inner = value.get(name) if isinstance(value, dict) else None
-        if inner is None:
-            return ""
-        value = inner
-    return f"the default {value!r}: "
+    value = document["spec"]["versions"][int(version[1]) if version else 0]["schema"]["openAPIV3Schema"]
+    try:
+        for name in names:
+            value = value[int(name)] if isinstance(value, list) else value[name]
+    except (LookupError, TypeError, ValueError):  # the cause is about a field that the default does not have
+        return ""
+    reason = _reason(cause)
+    rule = _RULE_OF_VALUE.fullmatch(reason)
+    return f"the default {value!r} {rule[1]}" if rule else f"the default {value!r}: {reason}"
 
 
 def _locate(field: str, classes: Sequence[type[Resource]], trees: Sequence[ObjectOf]) -> str:

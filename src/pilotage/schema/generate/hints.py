@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from pilotage.meta.markers import Default, ListType, Marker, Optional, Required, Schemaless
-from pilotage.meta.models import Condition, Model, Resource
+from pilotage.meta.models import Condition, Model, Resource, json_name
 from pilotage.meta.scalars.hooks import enc_hook
 from pilotage.meta.values import Value
 from pilotage.schema.generate import docstrings, known
@@ -32,6 +32,8 @@ from pilotage.schema.generate.description import (
 
 _LISTS = (list, tuple, set, frozenset)
 _CALL_IT = "write it with parentheses, as in Annotated[str, Required()]"
+_ASSIGN_IT = 'assign it, as in url: str = json_name("URL")'
+_FIELD = type(json_name("a"))
 _FREE_FORM = "use dict[str, Any] for data of any shape"
 
 
@@ -190,6 +192,8 @@ def _markers(metadata: tuple[Any, ...], place: str) -> tuple[Marker, ...]:
             raise invalid(place, f"the marker {entry.__name__} is not called", _CALL_IT)
         if isinstance(entry, msgspec.Meta):
             raise invalid(place, "msgspec.Meta has no effect in the API server", "use a marker, as in Minimum(1)")
+        if isinstance(entry, _FIELD):
+            raise invalid(place, "json_name and omit have no effect in Annotated", _ASSIGN_IT)
         if isinstance(entry, str):
             _warn_of_text(place, entry)
     return tuple(entry for entry in metadata if isinstance(entry, Marker))

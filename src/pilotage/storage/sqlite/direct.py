@@ -35,14 +35,14 @@ class DirectSqliteStorage(LocalStorage):
     commit loads the file again, because what is in memory may lack a commit that is in the file.
     """
 
-    def __init__(self, path: str, *, max_value_bytes: int = MAX_VALUE_BYTES) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, max_value_bytes: int = MAX_VALUE_BYTES) -> None:
         """Open or create the file. Raises StorageError if that fails, StorageBroken for a damaged file."""
         self._process = os.getpid()
         self._max_value_bytes = count(max_value_bytes, "max_value_bytes", least=1)
         self._writing: _Writing | None = None
         self._closed = False
         self._turn = RLock()
-        self._file = OpenFile(path)
+        self._file = OpenFile(os.fspath(path))
         self.path = self._file.path
         try:
             self._file.verify()

@@ -311,7 +311,9 @@ def _check_header(path: str) -> int:
             f"{path} is not a storage of Pilotage: {beginning}. Nothing was changed in it: choose another path"
         )
     if len(header) < 100:
-        raise damaged(path, f"it ends after {len(header)} bytes, within its header")
+        from pilotage.meta.text.counts import counted  # only for errors
+
+        raise damaged(path, f"it ends after {counted(len(header), 'byte')}, within its header")
     application, version = int.from_bytes(header[68:72], "big"), int.from_bytes(header[60:64], "big")
     if application != APPLICATION_ID:
         raise StorageBroken(

@@ -10,6 +10,7 @@ import asyncio
 import weakref
 from collections.abc import Callable
 from functools import partial
+from os import PathLike, fspath
 
 from pilotage.errors import StorageBusy, StorageError
 from pilotage.meta.bounds.amounts import count
@@ -34,14 +35,17 @@ class SqliteStorage(HistoryStorage):
 
     def __init__(
         self,
-        path: str | Opening,
+        path: str | PathLike[str] | Opening,
         *,
         max_value_bytes: int = MAX_VALUE_BYTES,
         max_history_bytes: int = MAX_HISTORY_BYTES,
         first_revision: int = 1,
     ) -> None:
         count(max_value_bytes, "max_value_bytes", least=1)
-        opened = Opening(path, _loop(path), max_history_bytes, first_revision) if isinstance(path, str) else path
+        if isinstance(path, Opening):
+            opened = path
+        else:
+            opened = Opening(fspath(path), _loop(path), max_history_bytes, first_revision)
         opened.writer.start()
         super().__init__(opened.watchers)
         self.path = opened.path
@@ -59,7 +63,7 @@ class SqliteStorage(HistoryStorage):
     @classmethod
     async def open(
         cls,
-        path: str,
+        path: str | PathLike[str],
         *,
         max_value_bytes: int = MAX_VALUE_BYTES,
         max_history_bytes: int = MAX_HISTORY_BYTES,
@@ -70,7 +74,7 @@ class SqliteStorage(HistoryStorage):
         `first_revision` is that of a new file, as for a storage in memory.
         """
         count(max_value_bytes, "max_value_bytes", least=1)  # before a file is created
-        opened = await asyncio.to_thread(Opening, path, _loop(path), max_history_bytes, first_revision)
+        opened = await asyncio.to_thread(Opening, fspath(path), _loop(path), max_history_bytes, first_revision)
         return cls(opened, max_value_bytes=max_value_bytes)
 
     async def get(self, key: str) -> Entry | None:
@@ -156,7 +160,7 @@ class SqliteStorage(HistoryStorage):
             )
 
 
-def _loop(path: str) -> asyncio.AbstractEventLoop:
+def _loop(path: str | PathLike[str]) -> asyncio.AbstractEventLoop:
     try:
         return asyncio.get_running_loop()
     except RuntimeError:
