@@ -175,6 +175,10 @@ def test_the_numbers_of_workers_by_kind_are_counts() -> None:
 
 
 PLAIN_PARAMETERS = {
+    "Reconcile.seconds": "a result",
+    "Reconcile.waited": "a result",
+    "Write.seconds": "a result",
+    "History.time_of.moment": "a time of the loop",
     "ActiveWork.seconds": "a result",
     "Backoff.factor": "a factor",
     "Backoff.jitter": "a share",

@@ -334,5 +334,6 @@ NO_WRITES = {
     "controller_shim": "its reconciler reads GPUs and logs",
     "conversion": "webhooks only",
     "webhooks": "webhooks only",
+    "why": "its reconciler is that of test_greetings, in one function",
 }
 """Examples that use a builder, without an operator that writes."""

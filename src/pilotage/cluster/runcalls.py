@@ -3,7 +3,6 @@ error when it ends."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -17,7 +16,9 @@ async def recorded(
     send: Callable[[APIRequest], Awaitable[T]], request: APIRequest, run: Run
 ) -> tuple[T, tuple[Run, CallNote]]:
     """Send a request, as a step of a reconcile."""
-    now = asyncio.get_running_loop().time
+    from asyncio import get_running_loop  # loaded already: a reconcile runs. Programs that only read do without
+
+    now = get_running_loop().time
     call = CallNote(request, now())
     run.add(call)
     try:

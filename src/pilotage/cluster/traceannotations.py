@@ -1,7 +1,7 @@
 """The annotation of created objects with the trace in which they are created, where tracing is configured to add it.
 
-Only creates get it: an annotation that changes with each update would make each update a change, and its event the cause
-of the next reconcile.
+Only creates get it: an annotation that changes with each update would make each update a change, and its event would be
+the cause of the next reconcile.
 """
 
 from __future__ import annotations

@@ -40,6 +40,12 @@ def register(subparsers: Any) -> None:
     add_switch(command, "--check", "write nothing; exit with 1 and the difference if the folder is outdated")
     add_switch(command, "--force", "overwrite generated files that were changed by hand")
     command.add_argument("--image", help="the image of the program (default: that of the project, or NAME:latest)")
+    add_switch(
+        command,
+        "--grafana",
+        "generate a Grafana dashboard and alert rules of the program's metrics instead: in the folder of --output as "
+        "dashboard.json and alerts.yaml, else as a ConfigMap and a PrometheusRule on standard output",
+    )
     add_path(command, "--seen", "FILE", "add the permissions that pilotage rbac --record wrote to FILE")
     add_installation_arguments(command)
     device.add_arguments(command.add_argument_group("device agents"))
@@ -49,6 +55,8 @@ def run(options: argparse.Namespace) -> int:
     """Write the manifests, or compare them, and return the exit code."""
     if options.device:
         return device.run(options)
+    if options.grafana:
+        return _monitoring(options)
     from pilotage.cli.program.project import find_project
 
     project = find_project(Path.cwd())
@@ -62,6 +70,29 @@ def run(options: argparse.Namespace) -> int:
     if folder is None:
         raise CommandError("--check needs a folder to compare with: give --output DIR")
     return _compare(folder, settings) if options.check else _write(folder, settings, force=options.force)
+
+
+def _monitoring(options: argparse.Namespace) -> int:
+    """Write the dashboard and the alert rules."""
+    import json
+
+    from pilotage.cli.manifests import monitoring
+    from pilotage.kit.console.files import write_files
+    from pilotage.meta.text import yamltext
+
+    _, installation = read_program(options)
+    if options.output is None:
+        sys.stdout.write(yamltext.write_all(monitoring.objects(installation.name, installation.namespace)))
+        return 0
+    files = {
+        "dashboard.json": json.dumps(monitoring.dashboard(installation.name), indent=2) + "\n",
+        "alerts.yaml": yamltext.write_all([monitoring.rules(installation.name)]),
+    }
+    write_files(options.output, files)
+    output = standard_output()
+    for name in files:
+        output.line(output.styled(str(shown(options.output) / name), GREEN))
+    return 0
 
 
 def program_settings(options: argparse.Namespace, image: str) -> InstallationSettings:

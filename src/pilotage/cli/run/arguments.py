@@ -111,6 +111,10 @@ class Flags:
     debug_bind_address: str = _address(
         "where /debug shows tasks, threads, the event loop and the heap (default: nowhere)"
     )
+    otlp: str = flag(
+        "URL",
+        "send OpenTelemetry traces to a collector, as http://127.0.0.1:4318; needs the extra otlp (default: nowhere)",
+    )
     webhook_bind_address: str = _address("where webhooks are served on a cluster (default: :9443; 0: nowhere)")
     webhook_service: str = flag(
         "NAME",

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 
 from pilotage.cli.program.modules import user_places
 from pilotage.cli.program.target import Target
@@ -14,6 +15,7 @@ from pilotage.cli.run.objects import watched_files
 from pilotage.cli.run.program import Program
 from pilotage.cli.run.reloaded import channel_to_parent, reported
 from pilotage.cli.run.reloader import supervise
+from pilotage.cli.run.traces import exported_traces
 from pilotage.errors import PilotageError
 from pilotage.kit.console.errors import FAILED, INTERRUPTED, NOT_RECONCILED, CommandError, Interrupted, NotReconciled
 from pilotage.kit.console.exhaustion import OUT_OF_MEMORY, guarded, is_exhaustion
@@ -44,7 +46,8 @@ def execute(load: Callable[[], Target], flags: Flags, name: str, command: str = 
             return asyncio.run(supervise(terminal, flags.graceful_shutdown_timeout))
         with reported(channel, watched_files(flags.filename)):
             target = load()
-        return _run(Program(target, flags, terminal, name), command)
+        with exported_traces(flags.otlp, name) if flags.otlp else nullcontext():
+            return _run(Program(target, flags, terminal, name), command)
     except KeyboardInterrupt:
         exit_after_program(INTERRUPTED)
         return INTERRUPTED
