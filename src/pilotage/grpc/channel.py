@@ -17,7 +17,6 @@ from pilotage.grpc.rpc import Code, Incoming, Reply, RPCError
 from pilotage.meta.bounds.amounts import Seconds, optional_seconds
 from pilotage.net.sockets import address_text
 
-
 _WRONG_LOOP = (
     "{}: the connection belongs to another event loop, in which it was first used. A reconciler that is not async runs "
     "in a worker thread: it calls pt.wait(gpus.list()), and not asyncio.run(gpus.list()). Other threads use "
