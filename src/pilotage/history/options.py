@@ -20,5 +20,6 @@ class HistoryOptions:
     """The size of the objects in it, in bytes; above that, what is oldest is dropped."""
     secret_fields: Collection[str] = ()
     """Paths of fields, such as `spec.password`, whose values are shown as hashes, as the data of Secrets is."""
+
     def __post_init__(self) -> None:
         check_fields(self)
