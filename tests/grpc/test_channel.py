@@ -10,13 +10,14 @@ import stat
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from unittest import mock
 
 import pytest
 from hpack import Decoder
 
-from pilotage.errors import ConnectionLost
+from pilotage.errors import ConnectionLost, InvalidDefinition
 from pilotage.grpc import connection
 from pilotage.grpc.channel import GRPCChannel
 from pilotage.grpc.clientconnection import ClientConnection
@@ -40,6 +41,23 @@ async def test_nothing_is_connected_before_the_first_call_and_one_connection_car
         assert listening.statistics().accepted == 0
         await asyncio.gather(*(calling.unary(ECHO, b"") for _ in range(50)))
         assert listening.statistics().accepted == 1
+
+
+async def test_a_call_in_another_event_loop_is_an_error_with_its_remedy() -> None:
+    async with served() as listening, channel(listening) as calling:
+        await calling.unary(ECHO, b"")
+        with pytest.raises(InvalidDefinition, match=r"belongs to another event loop.* pt\.wait"):
+            await asyncio.to_thread(lambda: asyncio.run(calling.unary(ECHO, b"")))
+        assert (await calling.unary(ECHO, b"again")).message == b"again"
+
+
+async def test_the_timeout_of_a_call_may_be_a_timedelta() -> None:
+    async with served() as listening, channel(listening) as calling:
+        assert (await calling.unary(ECHO, b"a", timeout=timedelta(minutes=1))).message == b"a"
+        with pytest.raises(RPCError, match=r"no response within 0\.05 s"):
+            await calling.unary(HANG, b"", timeout=timedelta(seconds=0.05))
+        with pytest.raises(InvalidDefinition, match="timeout='5': must be seconds or a timedelta"):
+            await calling.unary(ECHO, b"", timeout="5")  # type: ignore[arg-type]
 
 
 def unconnected() -> tuple[ClientConnection, list[bytes]]:

@@ -55,13 +55,13 @@ def in_file(routes: tuple[str, ...], missing: str = EMPTY, namespace: str = "") 
         "create": in_file((LIGHT, LOOP), NEW, CREATED),
         "apply": in_file((LIGHT, LOOP), NEW, CREATED),
         "diff": in_file((LIGHT, LOOP), EMPTY, COPIED),
-        "replace": in_file((LIGHT, LOOP)),
-        "edit": in_file((LOOP,)),
-        "patch": in_file((LIGHT, LOOP)),
-        "scale": in_file((LIGHT, LOOP)),
-        "delete": in_file((LOOP,)),
-        "label": in_file((LIGHT, LOOP)),
-        "annotate": in_file((LIGHT, LOOP)),
+        "replace": in_file((LIGHT, LOOP), NEW),
+        "edit": in_file((LOOP,), NEW),
+        "patch": in_file((LIGHT, LOOP), NEW),
+        "scale": in_file((LIGHT, LOOP), NEW),
+        "delete": in_file((LOOP,), NEW),
+        "label": in_file((LIGHT, LOOP), NEW),
+        "annotate": in_file((LIGHT, LOOP), NEW),
         "wait": in_file((LOOP,), REAL),
         "explain": in_file((LIGHT, LOOP)),
         "api-resources": in_file((LIGHT, LOOP)),
@@ -91,6 +91,8 @@ def test_a_plan_holds_for_all_options_and_places(command: Command) -> None:
         if found.missing == NEW:
             assert found.writes
             assert dry_run == "none"
+        if found.writes and dry_run == "none":
+            assert found.missing != EMPTY, "what is written is stored"
         assert found.missing == REAL or not command.watches(options)
         assert found.namespace == "" or facts.namespace != "default"
         assert found.namespace != CREATED or dry_run == "none"

@@ -148,6 +148,31 @@ def test_a_change_of_what_the_default_tenant_cannot_have_does_not_create_it(team
     assert tenants(team) == "team-a\n"
 
 
+@pytest.mark.parametrize(
+    ("command", "written"),
+    [
+        ("replace -f - --force", "todos milk -o jsonpath={.spec.text}"),
+        ("label namespace default team=a", "namespace default -o jsonpath={.metadata.labels.team}"),
+        ("annotate namespace default team=a", "namespace default -o jsonpath={.metadata.annotations.team}"),
+        ("patch namespace default --set metadata.labels.team=a", "ns default -o jsonpath={.metadata.labels.team}"),
+    ],
+)
+def test_what_a_command_reports_as_written_is_stored_also_in_a_new_storage(
+    todo: Console, command: str, written: str
+) -> None:
+    for more in ((), ("--no-reconcile",)):
+        todo.output(*command.split(), *more, "--storage", f"{todo.tool.storage}{len(more)}", stdin=MANIFEST)
+        assert todo.output("get", *written.split(), "--storage", f"{todo.tool.storage}{len(more)}") == "a"
+
+
+def test_the_pilotage_command_stores_what_it_reports_where_only_other_tenants_exist(team: Console) -> None:
+    place = ["--storage", team.tool.storage]
+    assert captured(lambda: main(["label", "namespace", "default", "team=a", *place])).code == 0
+    shown = captured(lambda: main(["get", "ns", "default", "-o", "jsonpath={.metadata.labels.team}", *place]))
+    assert shown.output == "a"
+    assert tenants(team) == "default\nteam-a\n"
+
+
 def test_a_new_tenant_gets_the_objects_that_are_valid_and_each_is_printed_once(todo: Console) -> None:
     line = ("apply", "-f", "-", "--tenant", "team-x", "--no-reconcile")
     ran = todo.run(*line, stdin=f"{INVALID}\n---\n{MANIFEST}")

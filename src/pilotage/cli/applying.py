@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pilotage.client.client import Client
 from pilotage.errors import ApiError, NoMatch, NotFound
 from pilotage.kit.console.errors import CommandError
-from pilotage.kit.console.manifestfiles import Manifest
+from pilotage.kit.console.manifestfiles import Manifest, applicable
 from pilotage.kit.console.owners import FileOwners
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
@@ -49,7 +49,7 @@ class ObjectApplier:
             mapping = await self._mapping(obj.gvk)
             if mapping.namespaced and not document["metadata"].get("namespace"):
                 document["metadata"]["namespace"] = self._namespace
-            obj = Unstructured(await self._owners.resolved(document))
+            obj = Unstructured(applicable(await self._owners.resolved(document)))
             await self._client.apply(obj, field_owner=self._field_owner, force=True)
             if status and await self._client.has_subresource(obj.gvk, "status"):
                 await self._client.patch_status(obj, {"status": status})

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from pilotage.errors import ConnectionLost
+from pilotage.errors import ConnectionLost, InvalidDefinition
 from pilotage.grpc.clientconnection import ClientConnection
 from pilotage.grpc.dialer import Endpoint, connect
 from pilotage.grpc.http2.frames import block
@@ -14,11 +14,18 @@ from pilotage.grpc.metadata import CONTENT_TYPE, metadata_block, timeout_text
 from pilotage.grpc.options import ChannelOptions, default_user_agent
 from pilotage.grpc.outgoingcall import OutgoingCall
 from pilotage.grpc.rpc import Code, Incoming, Reply, RPCError
+from pilotage.meta.bounds.amounts import Seconds, optional_seconds
 from pilotage.net.sockets import address_text
+
+_WRONG_LOOP = (
+    "{}: the connection belongs to another event loop, in which it was first used. A reconciler that is not async runs "
+    "in a worker thread: it calls pt.wait(gpus.list()), and not asyncio.run(gpus.list()). Other threads use "
+    "asyncio.run_coroutine_threadsafe"
+)
 
 
 class GRPCChannel:
-    """Calls methods of one server. The first call connects; one connection carries all calls.
+    """Calls methods of one server. The first call connects; one connection carries all calls, of one event loop.
 
     A call fails when its connection is lost; the next call connects again. A call that the server reports as not
     processed (GOAWAY, REFUSED_STREAM) is retried once on a new connection.
@@ -31,20 +38,21 @@ class GRPCChannel:
         self._open: list[ClientConnection] = []  # with those before it, which finish their calls or their last bytes
         self._connecting: asyncio.Task[ClientConnection] | None = None
         self._heads: dict[str, bytes] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
 
     async def unary(
-        self, method: str, message: bytes, *, metadata: Mapping[str, str] | None = None, timeout: float | None = None
+        self, method: str, message: bytes, *, metadata: Mapping[str, str] | None = None, timeout: Seconds | None = None
     ) -> Reply:
         """Raises RPCError for the server's error (or DEADLINE_EXCEEDED), ConnectionLost if no response came."""
-        if timeout is None:
+        if (seconds := optional_seconds(timeout, "timeout")) is None:
             return await self._unary(method, message, self._head(method, metadata))
-        head = self._head(method, metadata) + block([("grpc-timeout", timeout_text(timeout))])
+        head = self._head(method, metadata) + block([("grpc-timeout", timeout_text(seconds))])
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(seconds):
                 return await self._unary(method, message, head)
         except TimeoutError as error:
-            raise RPCError(Code.DEADLINE_EXCEEDED, f"{method}: no response within {timeout:g} s") from error
+            raise RPCError(Code.DEADLINE_EXCEEDED, f"{method}: no response within {seconds:g} s") from error
 
     async def _unary(self, method: str, message: bytes, head: bytes) -> Reply:
         call = await self._begin(head, message)
@@ -128,6 +136,7 @@ class GRPCChannel:
         """The open connection, or a new one. Concurrent callers share one attempt."""
         if self._closed:
             raise self._over()
+        self._check_loop()
         if self._connection is not None and not self._connection.gone:
             return self._connection
         if self._connecting is None or self._connecting.done():
@@ -141,6 +150,14 @@ class GRPCChannel:
             if connecting.cancelled() and not (task is not None and task.cancelling()):
                 raise self._over() from None
             raise
+
+    def _check_loop(self) -> None:
+        """Refuse a call in another event loop: it would wait for ever, since that loop is not woken."""
+        running = asyncio.get_running_loop()
+        if self._loop is not running:
+            if self._loop is not None:
+                raise InvalidDefinition(_WRONG_LOOP.format(self._target))
+            self._loop = running
 
     def _over(self) -> ConnectionLost:
         return ConnectionLost(f"{self._target}: the channel is closed", sent=False)

@@ -97,7 +97,7 @@ class Outgoing(Protocol):
         """Send the initial metadata, which show the caller that the stream is open."""
 
     def write(self, frames: Sequence[bytes]) -> bool:
-        """Send frames, all or none; returns False if the window is full: then `await drained()`, and retry.
+        """Send frames, all or none; returns False if the window is full: then `await wait_drained()`, and retry.
 
         Never waits. It queues at most the part of one call that did not fit into the caller's window, and returns False
         until that part is sent. Raises RPCError (CANCELLED) after the end of the stream.

@@ -61,7 +61,7 @@ class Anywhere:
         from pilotage.kit import light
         from pilotage.kit.tenancy import check_exists
 
-        if plan.missing != NEW:
+        if plan.needs_tenant or plan.missing != NEW:
             check_exists(plan.where.storage)
         run = checked_function(plan.command, options)
         opened = light.writing if plan.command.writes else light.reading
@@ -92,7 +92,7 @@ async def _stored(plan: Plan) -> AsyncIterator[Transport]:
     from pilotage.kit.tenancy import check_exists, tenant_exists
 
     url, tenant, keys = plan.where.storage, plan.where.tenant, plan.where.encryption_keys
-    if plan.missing != NEW:
+    if plan.needs_tenant or plan.missing != NEW:
         check_exists(url)
     exists = await tenant_exists(plan)
     if not plan.command.writes:

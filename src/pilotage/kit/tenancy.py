@@ -1,4 +1,5 @@
-"""Whether the storage and the tenant of a command exist. Only `create` and `apply` create a tenant."""
+"""Whether the storage and the tenant of a command exist. Only `create` and `apply` create a tenant that is named; the
+tenant `default` is created by the first write."""
 
 from __future__ import annotations
 

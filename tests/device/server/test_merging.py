@@ -83,6 +83,15 @@ def test_sending_the_same_again_changes_nothing(
     assert merged(once, sent, provider, LATER) == once
 
 
+def test_a_provider_that_takes_over_all_of_a_lost_one_recommends_the_action_that_it_sends() -> None:
+    before = lost(merged({}, status(condition("Degraded"), action="RESTART_BM"), "nvml", NOW), "nvml", "", NOW)
+    before = merged(before, status(condition("Ready")), "uid:0", NOW)
+    sent = status(condition("Ready"), condition("Degraded"), action="RESTART_BM")
+    once = merged(before, sent, "dcgm", NOW)
+    assert once["providers"] == {"dcgm": {"recommendedAction": "RESTART_BM"}}
+    assert merged(once, sent, "dcgm", LATER) == once
+
+
 @given(histories, providers)
 def test_sending_back_what_one_has_read_changes_nothing(history: list[tuple[str, Document]], provider: str) -> None:
     before = after(history)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from pilotage.kit.console.exhaustion import OUT_OF_MEMORY
+from pilotage.kit.console.process import OUT_OF_MEMORY
 
 PROGRAM = """
 import asyncio, threading
@@ -43,6 +43,15 @@ async def with_error():
 async def with_refused_thread():
     raise RuntimeError("can't start new thread")
 
+def no_thread(*_, **__):
+    raise RuntimeError("can't start new thread")
+
+async def with_deadline_without_thread():
+    from pilotage.kit.console.signals.deadline import ExitDeadline
+    threading._start_new_thread = threading._start_joinable_thread = no_thread
+    with ExitDeadline(1) as deadline:
+        deadline.start(print, print)
+
 async def with_other_error():
     raise RuntimeError("something else")
 
@@ -68,9 +77,28 @@ def test_a_process_that_would_be_half_alive_without_memory_ends(name: str) -> No
     assert (ended.returncode, ended.stderr) == (1, f"error: {OUT_OF_MEMORY}\n")
 
 
-@pytest.mark.parametrize("name", ["with_error", "with_refused_thread"])
+@pytest.mark.parametrize("name", ["with_error", "with_refused_thread", "with_deadline_without_thread"])
 def test_a_command_without_memory_or_threads_prints_one_line(name: str) -> None:
     ended = run(name)
+    assert (ended.returncode, ended.stderr) == (1, f"error: {OUT_OF_MEMORY}\n")
+
+
+def test_an_import_without_memory_is_a_line_too() -> None:
+    code = """
+import sys
+from pilotage.kit.console.process import piped
+
+class NoMemory:
+    def find_spec(self, *_):
+        raise MemoryError
+
+def load():
+    sys.meta_path.insert(0, NoMemory())
+    import colorsys
+
+raise SystemExit(piped(load))
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert (ended.returncode, ended.stderr) == (1, f"error: {OUT_OF_MEMORY}\n")
 
 

@@ -9,10 +9,12 @@ from pilotage.schema.generate.builtin import embedded_schema
 from pilotage.schema.source.builtin import QUANTITY
 from pilotage.schema.source.module import module_of, versions_of
 from pilotage.types.core import v1 as core_v1
-from pilotage.types.meta.v1 import LabelSelector
+from pilotage.types.meta.v1 import Condition, LabelSelector
 
 from .loading import lost
 from .test_module import definition
+
+INT32 = {"type": "integer", "format": "int32"}
 
 
 def schema_of(cls: type) -> dict[str, Any]:
@@ -97,6 +99,24 @@ def test_a_small_type_that_only_looks_like_one_of_kubernetes_has_a_class_of_its_
     document, source = made(answer=pair, httpHeaders={"type": "array", "items": pair})
     assert "answer: ThingSpecAnswer | None" in source
     assert "http_headers: list[core_v1.HTTPHeader] = []" in source
+    assert lost([document], tmp_path) == []
+
+
+def test_the_spec_and_the_status_of_a_kind_are_not_those_of_a_built_in_kind_with_few_fields(tmp_path: Path) -> None:
+    conditions = {"type": "array", "items": schema_of(Condition), "x-kubernetes-list-type": "map"}
+    status = {"type": "object", "properties": {"conditions": conditions | {"x-kubernetes-list-map-keys": ["type"]}}}
+    scale = {
+        "type": "object",
+        "required": ["replicas"],
+        "properties": {"replicas": INT32, "selector": {"type": "string"}},
+    }
+    document = definition(
+        {"type": "object", "properties": {"size": {"type": "object", "properties": {"status": scale}}}}
+    )
+    document["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"] = status
+    text = module_of(versions_of(document), "Text.")
+    assert "status: ThingStatus | None = None" in text
+    assert "pilotage.types" not in text
     assert lost([document], tmp_path) == []
 
 

@@ -18,7 +18,8 @@ from pilotage.cli.run.reloader import supervise
 from pilotage.cli.run.traces import exported_traces
 from pilotage.errors import PilotageError
 from pilotage.kit.console.errors import FAILED, INTERRUPTED, NOT_RECONCILED, CommandError, Interrupted, NotReconciled
-from pilotage.kit.console.exhaustion import OUT_OF_MEMORY, guarded, is_exhaustion
+from pilotage.kit.console.exhaustion import guarded
+from pilotage.kit.console.process import OUT_OF_MEMORY, is_exhaustion
 from pilotage.kit.console.signals.deadline import ExitDeadline, exit_after_program
 from pilotage.kit.console.signals.interruption import Interruption
 from pilotage.kit.console.terminal import BOLD, RED, Terminal, standard_error

@@ -45,12 +45,12 @@ def merged(old: Document, sent: Document, provider: str, now: str) -> Document:
     conditions += [_written(None, wanted[kind], provider, now) for kind in wanted if kind not in before]
     action = _clean(sent.get("recommendedAction"))
     records: dict[str, Document] = dict(old.get("providers", {}))
-    echoed = wanted.keys() - mine and action == _clean(old.get("recommendedAction"))
+    for name in _owners(before.values()) - _owners(conditions) - {provider}:
+        records.pop(name, None)  # it was lost, and other providers own all of its conditions now
+    echoed = wanted.keys() - mine and action == _recommended(records)
     if echoed:
         action = records.get(provider, {}).get("recommendedAction", "")
     records[provider] = {"recommendedAction": action} if action else {}
-    for name in _owners(before.values()) - _owners(conditions) - {provider}:
-        records.pop(name, None)  # it was lost, and other providers own all of its conditions now
     return _status(conditions, records)
 
 
@@ -149,9 +149,14 @@ def _clean(action: object) -> str:
 def _status(conditions: list[Document], records: dict[str, Document]) -> Document:
     kept = {name: record for name, record in records.items() if record}
     status: Document = {"conditions": conditions} if conditions else {}
-    if action := most_severe(record.get("recommendedAction", "") for record in kept.values()):
+    if action := _recommended(kept):
         status["recommendedAction"] = action
     return status | ({"providers": kept} if kept else {})
+
+
+def _recommended(records: dict[str, Document]) -> str:
+    """The public action: the most severe that a provider recommends."""
+    return most_severe(record.get("recommendedAction", "") for record in records.values())
 
 
 def _owners(conditions: Iterable[Document]) -> set[str]:

@@ -128,7 +128,7 @@ def plan(command: Command, options: Namespace, facts: Facts) -> Plan:
         writes=writes,
         reconciles=reconciles,
         needs_tenant=not command.creates,
-        missing=_missing(command, options, stores=stores),
+        missing=_missing(command, options, stores=writes and stores),
         namespace=namespace,
     )
 
@@ -143,7 +143,7 @@ def _routes(command: Command, options: Namespace, facts: Facts, *, reconciles: b
 def _missing(command: Command, options: Namespace, *, stores: bool) -> str:
     if command.waits or command.watches(options):
         return REAL
-    return NEW if command.creates and stores else EMPTY
+    return NEW if stores else EMPTY  # nothing is written to an empty storage, which is discarded
 
 
 def is_dry_run(options: Namespace) -> bool:

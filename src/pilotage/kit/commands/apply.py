@@ -11,7 +11,7 @@ from pilotage.kit.arguments.planning import is_dry_run
 from pilotage.kit.commands import files
 from pilotage.kit.commands.files import manifests_of, write_all
 from pilotage.kit.console.errors import UsageError
-from pilotage.kit.console.manifestfiles import Manifest
+from pilotage.kit.console.manifestfiles import Manifest, applicable
 from pilotage.kit.exits import raise_all, reworded
 from pilotage.kit.printers.written import DRY_RUN
 from pilotage.kit.session import CommandSession, name_of
@@ -20,7 +20,6 @@ from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import DeleteOptions, ListOptions, PatchType
 
 _MANAGER = re.compile(r'conflicts? with "([^"]*)"')
-_READ_ONLY = ("managedFields", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink")
 
 
 async def run(session: CommandSession, options: argparse.Namespace) -> int:
@@ -49,7 +48,7 @@ async def apply_one(
     session: CommandSession, options: argparse.Namespace, mapping: RESTMapping, manifest: Manifest
 ) -> tuple[Document, str]:
     """Apply one object; returns the stored object and the outcome."""
-    document = _sent(manifest.document)
+    document = {key: value for key, value in applicable(manifest.document).items() if key != "status"}
     metadata = document["metadata"]
     key = metadata.get("namespace") or "", metadata["name"]
     old = await session.find(mapping, key[1], key[0])
@@ -83,12 +82,6 @@ async def _send(
 ) -> tuple[Document, int]:
     write = session.write_options(is_dry_run(options), force=force, field_validation=options.validate)
     return await session.patch(mapping, key, document, PatchType.APPLY, write)
-
-
-def _sent(document: Document) -> Document:
-    """The object without what the server sets, so that the output of `get -o yaml` can be applied."""
-    metadata = {name: value for name, value in document["metadata"].items() if name not in _READ_ONLY}
-    return {key: value for key, value in document.items() if key != "status"} | {"metadata": metadata}
 
 
 def _is_own(error: Conflict, manager: str) -> bool:

@@ -8,30 +8,16 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from pilotage.kit.console.process import print_exhaustion
+
 if TYPE_CHECKING:
     import asyncio
     import threading
 
 T = TypeVar("T")
-OUT_OF_MEMORY = (
-    "out of memory or threads: raise the limits of the process (ulimit -v, ulimit -u, the limits of its container), or "
-    "give it fewer and smaller objects"
-)
 START_SECONDS = 10
 """How long a thread may take to begin. `Thread.start` waits without end for one that had no memory for its first
 step."""
-_LINE = f"error: {OUT_OF_MEMORY}\n".encode()
-_TEXTS = ("can't start new thread", "malloc failure")
-
-
-def is_exhaustion(error: BaseException) -> bool:
-    """Whether an error is that of a process without memory or threads."""
-    return isinstance(error, MemoryError) or any(text in str(error) for text in _TEXTS)
-
-
-def print_exhaustion() -> None:
-    """Print the line, without a buffer, which would need memory."""
-    os.write(2, _LINE)
 
 
 async def guarded(main: Coroutine[Any, Any, T]) -> T:

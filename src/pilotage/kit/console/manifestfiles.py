@@ -14,6 +14,8 @@ from pilotage.kit.console.files import STANDARD_INPUT, SUFFIXES, content_of, fil
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersion
 
+_SET_BY_SERVER = ("managedFields", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink")
+
 
 @dataclass(frozen=True)
 class Manifest:
@@ -39,6 +41,12 @@ def read_manifests(
     if required and not found:
         raise CommandError(f"no objects passed to {command}")
     return found
+
+
+def applicable(document: Document) -> Document:
+    """An object without the metadata that the server sets, so that the output of `get -o yaml` can be applied."""
+    metadata = {name: value for name, value in document["metadata"].items() if name not in _SET_BY_SERVER}
+    return document | {"metadata": metadata}
 
 
 def _files(path: str, recursive: bool) -> list[str]:

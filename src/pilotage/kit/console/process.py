@@ -12,6 +12,23 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+OUT_OF_MEMORY = (
+    "out of memory or threads: raise the limits of the process (ulimit -v, ulimit -u, the limits of its container), or "
+    "give it fewer and smaller objects"
+)
+_LINE = f"error: {OUT_OF_MEMORY}\n".encode()
+_TEXTS = ("can't start new thread", "malloc failure")
+
+
+def is_exhaustion(error: BaseException) -> bool:
+    """Whether an error is that of a process without memory or threads."""
+    return isinstance(error, MemoryError) or any(text in str(error) for text in _TEXTS)
+
+
+def print_exhaustion() -> None:
+    """Print the line, without a buffer, which would need memory."""
+    os.write(2, _LINE)
+
 
 def piped(run: Callable[[], int]) -> int:
     """Run a command and return its exit code: 0 if the reader has closed the pipe, as `head` does."""
@@ -26,8 +43,6 @@ def piped(run: Callable[[], int]) -> int:
         discard_output()
         return 0
     except (MemoryError, RuntimeError) as error:
-        from pilotage.kit.console.exhaustion import is_exhaustion, print_exhaustion
-
         if not is_exhaustion(error):
             raise
         print_exhaustion()

@@ -31,6 +31,7 @@ _CERTAIN = 5
 _LARGE, _MOST_MISSING = 24, 24
 """Fields, in all, of a type that may lack some; and how many it may lack."""
 _BELOW = ("properties", "items", "additionalProperties", "required")
+_ROLES = ("spec", "status")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
@@ -56,16 +57,17 @@ class BuiltinType(NamedTuple):
 def builtin_type(schema: Schema, path: Sequence[str]) -> BuiltinType | None:
     """The built-in type that a schema of an object is; None if it is none, or if several are as likely.
 
-    Small types look like others: they must share a word with the name of the field, or be an atomic map.
+    Small types look like others: they must share a word with the name of the field, or be an atomic map. The words spec
+    and status are in many names, and conditions and selectors in the objects of many kinds.
     """
     found = _types().get(structure(schema))
     if found is None:
         return older_type(schema)
-    words = _words(path[-1]) if path else frozenset[str]()
+    words = _words(path[-1]) - _words(*_ROLES) if path else frozenset[str]()
     shared = {each: len(each.words & words) for each in found}
     most = max(shared.values())
     best = [each for each in found if shared[each] == most]
-    certain = most > 0 or _count(schema) >= _CERTAIN or schema.get("x-kubernetes-map-type") == "atomic"
+    certain = most > 0 or _evidence(schema) >= _CERTAIN or schema.get("x-kubernetes-map-type") == "atomic"
     return best[0] if certain and len(best) == 1 else None
 
 
@@ -174,10 +176,25 @@ def _parts(schema: Schema, without: Sequence[str]) -> Iterator[tuple[str, Any]]:
 def _count(schema: Any) -> int:
     if not isinstance(schema, dict):
         return 0
-    below = (*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties"))
-    return len(schema.get("properties", {})) + sum(map(_count, below))
+    return len(schema.get("properties", {})) + sum(map(_count, _below(schema)))
 
 
-def _words(name: str) -> frozenset[str]:
+def _evidence(schema: Any) -> int:
+    """The fields of a type, in all, without the fields of types that all groups share."""
+    if not isinstance(schema, dict):
+        return 0
+    return len(schema.get("properties", {})) + sum(_evidence(each) for each in _below(schema) if not _is_shared(each))
+
+
+def _below(schema: Schema) -> tuple[Any, ...]:
+    return (*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties"))
+
+
+def _is_shared(schema: Any) -> bool:
+    found = _types().get(structure(schema), ()) if isinstance(schema, dict) and "properties" in schema else ()
+    return any(each.package == "meta.v1" for each in found)
+
+
+def _words(*names: str) -> frozenset[str]:
     """In the singular, or near enough to compare."""
-    return frozenset(word.lower().removesuffix("s").removesuffix("e") for word in _WORD.findall(name))
+    return frozenset(word.lower().removesuffix("s").removesuffix("e") for name in names for word in _WORD.findall(name))

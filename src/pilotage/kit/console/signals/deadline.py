@@ -44,10 +44,9 @@ class ExitDeadline:
 
     def start(self, notice: Action, report: Action) -> None:
         """Start the thread, which calls `notice` a second after the first signal, and `report` at the deadline."""
-        self._thread = threading.Thread(
-            target=self._run, args=(notice, report), name="pilotage exit deadline", daemon=True
-        )
-        self._thread.start()
+        thread = threading.Thread(target=self._run, args=(notice, report), name="pilotage exit deadline", daemon=True)
+        thread.start()
+        self._thread = thread  # not of one that could not start: it cannot be joined
 
     def set(self, seconds: float) -> None:
         """A signal has arrived: the process ends in `seconds` at the latest. For signal handlers: it takes no lock that
