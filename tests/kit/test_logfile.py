@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pilotage.cli import main
-from pilotage.kit.logfile import LogFile, log_file_of
+from pilotage.kit.recorded.logfile import LogFile, log_file_of
 from tests.kit.tools import Console, Result, captured
 
 

@@ -12,6 +12,7 @@ import pytest
 from pilotage.errors import InvalidDefinition
 from pilotage.testing.loop import run
 from pilotage.workqueue import ItemExponentialFailureRateLimiter, QueueShutDown, WorkQueue
+from pilotage.workqueue.queue import QueuePlace
 from tests.seeds import seeds
 
 pytestmark = pytest.mark.virtual_time
@@ -456,6 +457,29 @@ async def test_what_is_due_wakes_a_worker_also_when_others_notice_before_the_tim
     assert sorted(held) == (["a", "b"] if earlier == "a look" else ["a", "b", "c"])
     for worker in workers:
         worker.cancel()
+
+
+@pytest.mark.virtual_time
+async def test_an_item_has_a_place_in_the_queue() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    assert queue.place_of("a") is None
+    for item, priority in (("a", 0), ("b", 0), ("c", 5)):
+        queue.add(item, priority=priority, note=f"note of {item}")
+    queue.add("later", after=30)
+    assert [queue.place_of(item) for item in "abc"] == [
+        QueuePlace(0.0, 1, ("note of a",)),
+        QueuePlace(0.0, 2, ("note of b",)),
+        QueuePlace(0.0, 0, ("note of c",)),
+    ]
+    await asyncio.sleep(10)
+    assert queue.place_of("later") == QueuePlace(20.0, 0, ())
+    async with queue.take() as item:
+        assert item == "c"
+        assert queue.place_of("c") is None
+        assert queue.place_of("a") == QueuePlace(0.0, 0, ("note of a",))
+        queue.add("c", priority=5)  # again when it is released, so no other worker waits for it
+        assert queue.place_of("b") == QueuePlace(0.0, 1, ("note of b",))
+    assert queue.place_of("b") == QueuePlace(0.0, 2, ("note of b",))
 
 
 def test_a_queue_is_called_on_its_loop() -> None:

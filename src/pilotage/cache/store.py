@@ -66,6 +66,10 @@ class Store:
         names = self._objects.get(namespace)
         return names.get(name) if names is not None else None
 
+    def namespaces_of(self, name: str) -> list[str]:
+        """The namespaces that have an object with this name."""
+        return self.read(lambda: [namespace for namespace, names in self._objects.items() if name in names])
+
     def read(self, function: Callable[[], _F]) -> _F:
         """Call a function that reads this store at one moment. It may be called several times."""
         for _ in range(_TRIES if _HAS_GIL else 0):

@@ -22,7 +22,21 @@ if TYPE_CHECKING:
 OBJECT_COMMANDS = tuple(name for name in arguments.COMMANDS if name != "create")
 """The subcommands that work on objects, from `pilotage.kit`. (`create` is another one, of projects.)"""
 COMMANDS = (
-    *("init", "create", "run", "demo", "serve", "device", "crd", "types", "manifests", "rbac", "store", "tenants"),
+    *(
+        "init",
+        "create",
+        "run",
+        "demo",
+        "serve",
+        "why",
+        "device",
+        "crd",
+        "types",
+        "manifests",
+        "rbac",
+        "store",
+        "tenants",
+    ),
     *OBJECT_COMMANDS,
     "completion",
 )

@@ -62,7 +62,7 @@ def list_tenants(options: argparse.Namespace) -> int:
 def delete(options: argparse.Namespace) -> int:
     """Delete one. A name that has no objects is an error: it may be misspelt."""
     from pilotage.cli.serve.credentials import default_path
-    from pilotage.kit import logfile
+    from pilotage.kit.recorded import logfile
     from pilotage.server.tenants import delete_tenant
 
     async def delete_objects(storage: Storage) -> int:

@@ -31,12 +31,13 @@ from pilotage.manager.runs.beginning import Beginning
 from pilotage.manager.shutdown import UNWIND_SECONDS
 from pilotage.manager.work import RECONCILE, ActiveWork, WorkTracker
 from pilotage.meta.bounds.amounts import Seconds, optional_seconds
-from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.kinds import GroupKind, GroupVersionKind
 from pilotage.tasks import TaskCancelled, is_set_within
 from pilotage.workqueue import WorkQueue
 
 if TYPE_CHECKING:
     from pilotage.controller.resumption import Resumption
+    from pilotage.history.why.situation import ControllerState
 
 REPEATED = 5
 """The number of reconciles of one request in one run above which it may trigger itself."""
@@ -96,7 +97,7 @@ class Controller:
         self._started = False
         self._stop_asked = False
         self._ended = asyncio.Event()
-        self._workers: list[asyncio.Task[None]] = []
+        self._workers: dict[asyncio.Task[None], Worker] = {}
         reconcile = reconcile_function(reconciler, self._stopping.is_set)
         self.queue: WorkQueue[Request] = (
             options.new_queue(name, options.rate_limiter)
@@ -205,6 +206,28 @@ class Controller:
         request = Request(name, namespace)
         self.queue.add(request, note=TextNote("reconcile_object"))
 
+    def state_of(self, kind: GroupKind, name: str, namespace: str = "") -> ControllerState | None:
+        """What this controller does with an object of a kind; None if it does not watch the kind."""
+        relation = self._relation_to(kind)
+        if not relation:
+            return None
+        from pilotage.controller.situation import controller_state, with_request
+
+        state = controller_state(
+            self._job,
+            relation,
+            self._running_sources,
+            is_stopped=self._stop_asked or self._ended.is_set(),
+            needs_leader=self.needs_leader_election,
+            workers=self.settings.max_concurrent_reconciles,
+        )
+        return state if relation != "for" else with_request(state, Request(name, namespace), self._job, self._workers)
+
+    def _relation_to(self, kind: GroupKind) -> str:
+        if self.kind is not None and self.kind.group_kind == kind:
+            return "for"
+        return "watches" if any(source.gvk.group_kind == kind for source in self._running_sources.kinds) else ""
+
     def idle(self, horizon: float = 0.0) -> bool:
         """Whether there is nothing to do now, and nothing is scheduled within `horizon` seconds."""
         gate = self._job.gate
@@ -288,9 +311,10 @@ class Controller:
         self._log.info("Starting Controller")
         count = self.settings.max_concurrent_reconciles
         self._metrics.workers.set(count)
-        self._workers = [
-            tasks.create_task(Worker(self._job).run(), name=f"{self.name} worker {n}") for n in range(count)
-        ]
+        workers = [Worker(self._job) for _ in range(count)]
+        self._workers = {
+            tasks.create_task(worker.run(), name=f"{self.name} worker {n}"): worker for n, worker in enumerate(workers)
+        }
         self._log.info("Starting workers", **{"worker count": count})
         await asyncio.wait(self._workers)
         if feeding is not None:

@@ -40,6 +40,15 @@ class Gate:
         """The number of requests that wait for their keys."""
         return len(self._kept)
 
+    @property
+    def replicas(self) -> int:
+        """The number of replicas that share the work."""
+        return len(self._shards.members)
+
+    def owns(self, request: Request) -> bool:
+        """Whether this replica works on a request."""
+        return self._shards.owns(str(request))
+
     @contextmanager
     def passing(self, request: Request) -> Iterator[bool]:
         """A block of work on a request; False if another replica works on it. Then the request is kept."""

@@ -87,6 +87,7 @@ def enqueue_requests_from(function: Callable[[T], Requests | Awaitable[Requests]
             return _gathered(found)
         return [request for part in found for request in listed(part)]
 
+    requests.__qualname__ = getattr(function, "__qualname__", requests.__qualname__)  # what people know it by
     return requests
 
 

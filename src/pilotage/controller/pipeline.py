@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Sequence
 
 from pilotage.controller.debounce import Debouncer
 from pilotage.controller.event import Event, EventData
-from pilotage.controller.handlers import Handler, Requests, listed
+from pilotage.controller.handlers import Handler, OwnerRequests, Requests, listed
 from pilotage.controller.journals import journal_of
 from pilotage.controller.predicates import Predicate, name_of
 from pilotage.controller.request import Enqueue, Request
@@ -176,10 +176,17 @@ class EventPipeline:
     def _drop(self, event: Event, by: object, message: str = "") -> None:
         """Record an event that a predicate dropped, or that (with a `message`) the handler mapped to no request."""
         if self._journal.enabled:
-            self._journal.drop(self._origin, event._change, name_of(by), asyncio.get_running_loop().time())
+            by_whom = f"{self._handler_name}, which returned no request" if message else f"predicate {name_of(by)}"
+            self._journal.drop(self._origin, event._change, by_whom, asyncio.get_running_loop().time())
         if log.shows_debug():
             fields = {} if message else {"predicate": name_of(by)}
             self._log_decision(message or "Event dropped", event, **fields)
+
+    @property
+    def _handler_name(self) -> str:
+        if isinstance(self._handler, OwnerRequests):
+            return f"the handler for owners of kind {self._handler.owner}"
+        return f"handler {name_of(self._handler)}"
 
     def _log_decision(self, message: str, event: Event, **fields: object) -> None:
         self._log.debug(message, namespace=event.namespace, name=event.name, event=event.type, **fields)

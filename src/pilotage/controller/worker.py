@@ -81,6 +81,8 @@ class Worker:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._is_delayed = False  # whether the last reconcile returned `requeue_after`
+        self.request: Request | None = None
+        """The request that is being reconciled."""
 
     async def run(self) -> None:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
@@ -121,7 +123,7 @@ class Worker:
         triggers = trigger_texts(notes) if shows_debug or traces is not None else []
         began = loop.time()
         run = job.journal.begin(request, notes, began, taking.priority)
-        self._is_delayed = False
+        self._is_delayed, self.request = False, request
         job.metrics.active.inc()
         try:
             with self._tracked(request):
@@ -137,6 +139,7 @@ class Worker:
                     job.hot_loops.record(request, run, loop.time())
         finally:
             ended = loop.time()
+            self.request = None
             job.journal.end(run, ended)
             job.metrics.active.dec()
             job.metrics.seconds.observe(ended - began)

@@ -252,7 +252,7 @@ class Journal:
         chains.WRITTEN[uid, version] = run.depth + 1
         if run.room:
             call.written = [*(call.written or ()), (uid, version)]
-            self._ring.writes[uid, version] = run, call
+            self._ring.writes.setdefault((uid, version), (run, call))  # a write without a difference leaves the version
 
     def end(self, run: Run, now: float) -> None:
         """End a reconcile. It stays the current one of tasks that it has left, whose calls are not recorded."""

@@ -93,7 +93,7 @@ class DroppedNote(msgspec.Struct, gc=False, eq=False):
     journal: Journal
     note: EventNote
     dropped_by: str
-    """The predicate that dropped it, or the handler that mapped it to no request."""
+    """What dropped it: `predicate generation_changed`, or `handler owners, which returned no request`."""
     at: float
     """The loop's time."""
     size: int

@@ -14,6 +14,10 @@ from pilotage.meta.values import Value
 NO_KIND = GroupVersionKind("", "", "")
 """Where a kind is not known."""
 
+IDENTITY = ("metadata.name", "metadata.namespace", "metadata.ownerReferences")
+"""Fields of a new object that the changes of a create leave out: its title shows them, or they point to the object for
+which it was made."""
+
 
 class Object(Value, frozen=True, omit_defaults=True, kw_only=True):
     """The object that a part of a story is about."""
@@ -95,6 +99,8 @@ class Cause(Object, frozen=True, omit_defaults=True, kw_only=True):
     `added`: the program put the request on the queue."""
     at: datetime
     source: str = ""
+    manager: str = ""
+    """The field manager of the client that made the change, as the managed fields of the object show it."""
     changes: tuple[Change, ...] = ()
     write: Write | None = None
     """The write of this program that the event shows."""

@@ -10,6 +10,7 @@ import msgspec
 from pilotage.errors import DecodeError
 from pilotage.history import chains
 from pilotage.history.differences import Change, differences
+from pilotage.history.fieldmanagers import writer_of
 from pilotage.history.history import History
 from pilotage.history.records import (
     CallNote,
@@ -24,7 +25,7 @@ from pilotage.history.records import (
     Step,
 )
 from pilotage.history.secrets import Hider
-from pilotage.history.stories import NO_KIND, Cause, LogLine, Read, Reconcile, Write
+from pilotage.history.stories import IDENTITY, NO_KIND, Cause, LogLine, Read, Reconcile, Write
 from pilotage.meta import objects
 from pilotage.meta.kinds import GroupVersion, GroupVersionKind
 from pilotage.meta.objects import Header
@@ -33,8 +34,6 @@ from pilotage.rest.request import READS
 
 _MOST_BODY = 200
 """Characters of a body that are shown."""
-_IDENTITY = ("metadata.name", "metadata.namespace", "metadata.ownerReferences")
-"""Fields of a new object that its title shows, or that point to the object for which it was made."""
 _EARLIER = 20_000
 """Entries of the ring that are searched for the state of an object before a write."""
 _DECODER = msgspec.json.Decoder(dict[str, Any])
@@ -81,7 +80,7 @@ class StoryBuilder:
         if data is not None and before is not None and request.verb is not Verb.DELETE:
             changes = self._changes(before, data)
         if request.verb is Verb.CREATE:
-            changes = tuple(change for change in changes if not change.path.startswith(_IDENTITY))
+            changes = tuple(change for change in changes if not change.path.startswith(IDENTITY))
         return Write(
             verb=_verb_of(request),
             kind=self._kind(request, data),
@@ -132,6 +131,7 @@ class StoryBuilder:
             name=event.name,
             version=str(event_key[1]) if event_key is not None else "",
             source=note.origin.source,
+            manager=_manager(old, new) if new and kind_of_event in ("create", "update", "initial") else "",
             changes=self._changes(old, new) if old and new and event.type == "update" else (),
             write=self.write(*made) if made is not None else None,
             reconcile=made[0].number if made is not None else 0,
@@ -200,9 +200,12 @@ class StoryBuilder:
         own = run.steps[: run.steps.index(call)]
         states = (*_states(reversed(own)), *_events(note for _, note in reversed([*run.causes()])))
         recent = zip(range(_EARLIER), reversed(self._history.ring.entries), strict=False)
-        for found in (states, _events(note for _, entry in recent for _, note in entry.notes)):
+        earlier = _events(note for _, entry in recent for _, note in entry.notes)
+        for found, is_before in ((states, True), (earlier, False)):
             for namespace, of, data in found:
-                if of == name and namespace == call.request.namespace and _precedes(data, header):
+                if (of, namespace) != (name, call.request.namespace):
+                    continue
+                if _precedes(data, header) or (is_before and _is_same(data, header)):
                     return data
         return None
 
@@ -247,6 +250,15 @@ class Reconciles(Sequence[Reconcile]):
         return f"<{len(self)} reconciles>"
 
 
+def _manager(old: bytes | memoryview | None, new: bytes | memoryview) -> str:
+    """The field manager of the client that made a change; empty where it is not known."""
+    try:
+        writer = writer_of(_DECODER.decode(old) if old else None, _DECODER.decode(new))
+    except msgspec.DecodeError:
+        return ""
+    return writer.name if writer is not None else ""
+
+
 def _verb_of(request: APIRequest) -> str:
     is_apply = request.verb is Verb.PATCH and request.content_type == PatchType.APPLY.value
     return "apply" if is_apply else request.verb.value
@@ -273,6 +285,12 @@ def _precedes(data: bytes | memoryview, header: Header) -> bool:
         return True
     versions = found.resource_version, header.resource_version
     return found.uid == header.uid and all(map(str.isdecimal, versions)) and int(versions[0]) < int(versions[1])
+
+
+def _is_same(data: bytes | memoryview, header: Header) -> bool:
+    """Whether an object is in the state of this header: a write that left it so has changed nothing."""
+    found = _header(data)
+    return (found.uid, found.resource_version) == (header.uid, header.resource_version)
 
 
 def _states(steps: Iterable[Step]) -> Iterator[tuple[str, str, bytes | memoryview]]:

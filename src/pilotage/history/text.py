@@ -23,6 +23,7 @@ _HAPPENED = {
     "initial": "existed at the start",
     "resync": "was reported again, unchanged",
 }
+_BY = {"create": " by {}", "initial": ", last written by {}"}
 _DID = {
     "create": "created",
     "update": "updated",
@@ -43,12 +44,13 @@ class Line(NamedTuple):
         return f"  {self.word:<{_WIDTH}}{self.text}" if self.word else self.text
 
 
-def reconcile_lines(reconcile: Reconcile) -> Iterator[Line]:
-    """The heading, then because …, read …, wrote …, log …, and the result."""
+def reconcile_lines(reconcile: Reconcile, *, names_clients: bool = False) -> Iterator[Line]:
+    """The heading, then because …, read …, wrote …, log …, and the result. With `names_clients`, a change by another
+    client has the name of its field manager."""
     yield Line("", heading(reconcile))
     causes = reconcile.causes
     for number, cause in enumerate(causes[:_MOST_CAUSES]):
-        yield Line("and" if number else "because", cause_text(cause))
+        yield Line("and" if number else "because", cause_text(cause, names_client=names_clients))
     if len(causes) > _MOST_CAUSES:
         yield Line("and", counted(len(causes) - _MOST_CAUSES, "more cause"))
     if not causes:
@@ -71,7 +73,7 @@ def heading(reconcile: Reconcile) -> str:
     return f"{at}  {reconcile.controller} {reconcile.key}  #{reconcile.number}"
 
 
-def cause_text(cause: Cause) -> str:
+def cause_text(cause: Cause, *, names_client: bool = False) -> str:
     """Why a request was on the queue, in one line."""
     again = f" (reconcile #{cause.reconcile})" if cause.reconcile else ""
     if cause.type == "retry":
@@ -81,6 +83,8 @@ def cause_text(cause: Cause) -> str:
     text = f"{cause.title} {_HAPPENED[cause.type]}"
     if cause.write is not None:
         text = f"{cause.title} was {_DID.get(cause.write.verb, cause.write.verb)} by this program{again}"
+    elif names_client and cause.manager:
+        text += _BY.get(cause.type, " (by {})").format(cause.manager)
     if cause.is_forgotten:
         return f"{text} (no longer in the history: which fields)"
     return f"{text}: {changes_text(cause.changes)}" if cause.changes else text

@@ -47,8 +47,8 @@ class HTTPClient:
     `request` and `stream` raise ConnectionLost if no complete response arrives. If its `sent` is False, the request
     cannot have reached the server and can be retried safely.
 
-    `route` has a proxy, and the names of a server that is reached under another name than its address. `observer`
-    receives how long requests wait.
+    `route` has a proxy, the names of a server that is reached under another name than its address, or the path of a
+    Unix socket. `observer` receives how long requests wait.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class HTTPClient:
         self._timeouts = timeouts or Timeouts()
         self._observer = observer
         route = route or ServerRoute()
-        address = Address(host, port, ssl, route.server_hostname, route.proxy)
+        address = Address(host, port, ssl, route.server_hostname, route.proxy, route.socket_path)
         resolved = observer.resolved if observer is not None else None
         self._pool = Pool(address, self._limits, self._timeouts, resolved)
         self._host_line = f"Host: {route.host_header or address.host_header()}\r\n".encode("ascii")

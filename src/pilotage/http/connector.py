@@ -31,13 +31,15 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True)
 class ServerRoute:
-    """How to reach a server through a proxy, or under another name than its address."""
+    """How to reach a server through a proxy, under another name than its address, or by a Unix socket."""
 
     server_hostname: str = ""
     """The name in the certificate of the server; empty: the host."""
     host_header: str = ""
     """The Host header; empty: host and port."""
     proxy: Proxy | None = None
+    socket_path: str = ""
+    """The path of a Unix socket, to which the client connects in place of host and port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +52,17 @@ class Address:
     server_hostname: str = ""
     """The name in the certificate, if it is not `host`."""
     proxy: Proxy | None = None
+    socket_path: str = ""
+    """The path of a Unix socket; empty: a connection over TCP."""
 
     def __str__(self) -> str:
-        return address_text(self.host, self.port)
+        return self.socket_path or address_text(self.host, self.port)
 
     def host_header(self) -> str:
         """The Host header, without the default port of the scheme."""
         usual = 80 if self.ssl is None else 443
-        return str(self).rpartition(":")[0] if self.port == usual else str(self)
+        text = address_text(self.host, self.port)
+        return text.rpartition(":")[0] if self.port == usual else text
 
 
 async def connect(
@@ -72,10 +77,11 @@ async def connect(
     step = f"no connection within {timeouts.connect} s"
     try:
         async with asyncio.timeout(timeouts.connect):
-            if resolved is not None:
+            if resolved is not None and not address.socket_path:
                 await _measure_lookup(loop, address, resolved)
             transport = await _open(loop, connection, address)
-        _tune(transport, timeouts.dead_peer)
+        if not address.socket_path:
+            _tune(transport, timeouts.dead_peer)
         if address.proxy is not None:
             step = f"the proxy {address.proxy} did not connect within {timeouts.connect} s"
             async with asyncio.timeout(timeouts.connect):
@@ -135,6 +141,9 @@ def _peer(address: Address) -> tuple[str, int]:
 
 
 async def _open(loop: asyncio.AbstractEventLoop, connection: ClientConnection, address: Address) -> asyncio.Transport:
+    if address.socket_path:
+        made, _ = await loop.create_unix_connection(lambda: connection, address.socket_path)
+        return made
     delay = _HAPPY_EYEBALLS_SECONDS
     host, port = _peer(address)
     if isinstance(loop, asyncio.BaseEventLoop) and not _is_address(host):

@@ -47,14 +47,31 @@ async def serve(
     """
     shared = Shared(handler, _within_descriptors(limits or HTTPLimits()), authenticate, answers_too_large)
     with listen(host, port) as listener:
-        server = Server(shared, listener, ssl)
-        server._acceptor.open()
-        try:
+        async with _serving(shared, listener, ssl) as server:
             yield server
-        finally:
-            server._acceptor.close()
-            listener.close()  # at once: a client that connects while requests are drained must not wait
-            await server._close(shared.limits.grace_seconds)
+
+
+@asynccontextmanager
+async def serve_on(
+    listener: socket.socket, handler: Handler, *, limits: HTTPLimits | None = None
+) -> AsyncIterator[Server]:
+    """Serve `handler` on a socket that listens, such as a Unix socket, for the length of the block, as `serve` does.
+    The socket is closed at the end."""
+    shared = Shared(handler, _within_descriptors(limits or HTTPLimits()), None, False)
+    async with _serving(shared, listener, None) as server:
+        yield server
+
+
+@asynccontextmanager
+async def _serving(shared: Shared, listener: socket.socket, ssl: tls.SSLContext | None) -> AsyncIterator[Server]:
+    server = Server(shared, listener, ssl)
+    server._acceptor.open()
+    try:
+        yield server
+    finally:
+        server._acceptor.close()
+        listener.close()  # at once: a client that connects while requests are drained must not wait
+        await server._close(shared.limits.grace_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +95,9 @@ class Server:
 
     def __init__(self, shared: Shared, listener: socket.socket, ssl: tls.SSLContext | None) -> None:
         self._shared = shared
-        host, port = listener.getsockname()[:2]
-        self.address: tuple[str, int] = (host, port)
-        """The host and port on which the server listens."""
+        name = listener.getsockname()
+        self.address: tuple[str, int] = (name, 0) if isinstance(name, str) else name[:2]
+        """The host and port on which the server listens; of a Unix socket its path and 0."""
         limits = shared.limits
         self._ssl = ssl
         self._loop = asyncio.get_running_loop()
@@ -208,5 +225,5 @@ def _sweep_interval(limits: HTTPLimits) -> float:
 
 def _limit_unsent(accepted: socket.socket, limits: HTTPLimits) -> None:
     """Without this the kernel buffers megabytes for a client that does not read, and reports its progress rarely."""
-    if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+    if hasattr(socket, "TCP_NOTSENT_LOWAT") and accepted.family != socket.AF_UNIX:
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_SHARE * limits.write_buffer_bytes)

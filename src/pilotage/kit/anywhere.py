@@ -131,7 +131,7 @@ async def _served(where: Where) -> AsyncIterator[tuple[Transport, str]]:
 async def _open(
     transport: Transport, plan: Plan, options: argparse.Namespace, namespace: str = "default"
 ) -> CommandSession:
-    from pilotage.kit.logfile import log_file_of
+    from pilotage.kit.recorded.logfile import log_file_of
     from pilotage.kit.session import CommandSession
 
     log_file = log_file_of(plan.where.storage, plan.where.tenant)

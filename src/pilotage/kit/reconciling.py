@@ -12,6 +12,7 @@ from functools import partial
 
 from pilotage.cluster import Cluster
 from pilotage.errors import PilotageError
+from pilotage.history.history import History
 from pilotage.kit.console.errors import NOT_RECONCILED, CommandError, Interrupted, NotReconciled
 from pilotage.kit.console.signals.deadline import ExitDeadline
 from pilotage.kit.console.signals.interruption import Interruption, TimeLimit, listed
@@ -19,7 +20,7 @@ from pilotage.kit.console.terminal import Terminal
 from pilotage.kit.embedded import Setup, set_up
 from pilotage.kit.execution import UNFINISHED
 from pilotage.kit.exits import code_of, print_error
-from pilotage.kit.logfile import LogFile
+from pilotage.kit.recorded.logfile import LogFile
 from pilotage.manager.errors import ManagerStopped, NotIdle, ShutdownForced, ShutdownTimeout
 from pilotage.manager.failures import ReconcileFailure
 from pilotage.manager.installation import Installation
@@ -65,6 +66,8 @@ class Reconciling:
     """Whether the process is the command's own, and ends after it also if a reconcile does not, in a thread."""
     failure: int = 1
     """The exit code of a command that fails."""
+    keep: Callable[[History], None] = lambda history: None
+    """Called when the reconcilers have stopped."""
 
     def unfinished(self, left: Sequence[str]) -> str:
         """The message of a command that does not end, because the event loop is blocked."""
@@ -114,8 +117,17 @@ async def _run_managed(cluster: Cluster, how: Reconciling, work: _Work, interrup
         shutdown_callbacks=interruption.callbacks,
         on_reconcile_failure=failures.note,
     )
-    kind = _WebhookManager if how.is_dry_run else Manager
-    async with kind(cluster, options) as manager:
+    manager = (_WebhookManager if how.is_dry_run else Manager)(cluster, options)
+    try:
+        return await _run_in(manager, cluster, how, work, interruption, failures)
+    finally:
+        how.keep(manager.history)
+
+
+async def _run_in(
+    manager: Manager, cluster: Cluster, how: Reconciling, work: _Work, interruption: Interruption, failures: _Failures
+) -> tuple[str, ...]:
+    async with manager:
         interruption.observe(manager)
         if how.ends_process and how.timeout:
             interruption.limit(TimeLimit(how.timeout, how.failure, how.unfinished))

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from functools import partial
 
 from pilotage.errors import InvalidDefinition
-from pilotage.kit.arguments import COMMANDS, RECONCILE, Command
+from pilotage.kit.arguments import COMMANDS, RECONCILE, WHY, Command
 from pilotage.kit.arguments.planning import CREATED, NEW, REAL, Facts, Where, is_dry_run
 from pilotage.kit.console.errors import INTERRUPTED, NOT_RECONCILED, Interrupted
 from pilotage.kit.console.flags import add_switch, add_value, places
@@ -154,7 +154,7 @@ class Tool:
 
     @property
     def _commands(self) -> dict[str, Command]:
-        return COMMANDS if self.setup is None else {**COMMANDS, RECONCILE.name: RECONCILE}
+        return COMMANDS if self.setup is None else {**COMMANDS, WHY.name: WHY, RECONCILE.name: RECONCILE}
 
     def add_commands(self, subparsers: Any, names: Iterable[str] | None = None) -> None:
         """Add its commands, or those with these names, to the command line of an application. `options.run(options)`
@@ -230,8 +230,12 @@ class Tool:
             if started is None or self.setup is None:
                 async with completed(cluster):
                     return await written()
-            from pilotage.kit.logfile import LogFile
             from pilotage.kit.reconciling import Reconciling, logged, with_reconcilers
+            from pilotage.kit.recorded.historyfile import keep
+            from pilotage.kit.recorded.logfile import LogFile, history_beside
+
+            def is_stored() -> bool:
+                return isinstance(storage, str) or storage.is_stored
 
             checkpoint = "" if getattr(options, "every_object", False) else self.name
             how = Reconciling(
@@ -245,8 +249,9 @@ class Tool:
                 is_dry_run=is_dry_run(options),
                 ends_process=self.ends_process,
                 failure=plan.command.least_failure,
+                keep=lambda history: keep(history, history_beside(session.log_file) if is_stored() else ""),
             )
-            log = LogFile(session.log_file, lambda: isinstance(storage, str) or storage.is_stored)
+            log = LogFile(session.log_file, is_stored)
             with logged(log, options.log_level, session.errors):
                 return await with_reconcilers(cluster, how, deadline, written)
 
@@ -365,7 +370,7 @@ class Tool:
         return tuple(kind for kind in self.kinds if not kind.__resource__.builtin)
 
     async def _session(self, transport: Transport, plan: Plan, options: argparse.Namespace) -> CommandSession:
-        from pilotage.kit.logfile import log_file_of
+        from pilotage.kit.recorded.logfile import log_file_of
         from pilotage.kit.session import CommandSession
         from pilotage.meta.kinds import GroupKind
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pilotage.http.messages import Handler
     from pilotage.manager.clusters import MemberCluster
     from pilotage.manager.election.elector import LeaderCallbacks
+    from pilotage.manager.endpoints.explainer import Explainer
     from pilotage.manager.lag import Lag
     from pilotage.manager.namespaces import NamespaceSelection
     from pilotage.manager.options import ManagerOptions
@@ -92,7 +93,7 @@ class Manager:
         self._lifecycle = Lifecycle(self.work, self.options.graceful_shutdown_timeout, self.options.shutdown_progress)
         self._permissions = Permissions(self._own_permissions)
         self._namespaces: NamespaceSelection | None = None
-        self._endpoints = Endpoints(self.options, self._lifecycle, cluster, self._permissions)
+        self._endpoints = Endpoints(self.options, self._lifecycle, cluster, self._permissions, self._explainer)
         self._devices: Devices | None = None
         self._webhook_server: WebhookServer | None = None
         self._exits: AsyncExitStack | None = None
@@ -159,6 +160,17 @@ class Manager:
     def debug_address(self) -> tuple[str, int]:
         """The address of the debug server."""
         return self._endpoints.address("debug server")
+
+    @property
+    def debug_handler(self) -> Handler:
+        """The handler of the debug server, to serve it elsewhere: it shows names and values of objects, and reads
+        only."""
+        return self._endpoints.debug_handler()
+
+    def _explainer(self) -> Explainer:
+        from pilotage.manager.endpoints.explainer import Explainer
+
+        return Explainer(self.history, self._lifecycle, self.cluster, self.cache, self.declared)
 
     @property
     def webhook_server(self) -> WebhookServer:

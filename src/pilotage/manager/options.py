@@ -91,8 +91,8 @@ class ManagerOptions:
     only clients with a token and the permission for the path."""
 
     debug_bind_address: str = ""
-    """Where tasks, stacks, the delay of the event loop and the heap are shown, in the same form; "" (the default) or
-    "0": nowhere. For one machine: `127.0.0.1:6060`."""
+    """Where tasks, stacks, the delay of the event loop, the heap and the history of objects are shown, in the same
+    form; "" (the default) or "0": nowhere. For one machine: `127.0.0.1:6060`."""
 
     health_probe_bind_address: str = ""
     """Where health probes are served, in the same form; "" (the default) or "0": nowhere."""

@@ -6,11 +6,14 @@ import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pilotage.errors import InvalidDefinition
-from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.kinds import GroupKind, GroupVersionKind
 from pilotage.meta.values import Value
+
+if TYPE_CHECKING:
+    from pilotage.history.why.situation import ControllerState
 
 
 class Group(StrEnum):
@@ -104,6 +107,18 @@ class ReconcilingRunnable(Protocol):
 
     def count_reconciles(self, stalled: Callable[[], None] | None) -> None:
         """Count from now on how often each request is reconciled; None: stop counting."""
+
+
+@runtime_checkable
+class ExplainableRunnable(Protocol):
+    """A controller that reports what it does with an object."""
+
+    @property
+    def kind(self) -> GroupVersionKind | None:
+        """The kind of its requests; None if they are not objects of one kind."""
+
+    def state_of(self, kind: GroupKind, name: str, namespace: str) -> ControllerState | None:
+        """What it does with an object of a kind; None if it does not watch the kind."""
 
 
 AnyRunnable = Runnable | CacheLike | Callable[[], Awaitable[None]]

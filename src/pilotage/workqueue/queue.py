@@ -48,6 +48,18 @@ class QueueStatistics:
     shut_down: bool
 
 
+@dataclass(frozen=True, slots=True)
+class QueuePlace:
+    """Where an item is in a queue."""
+
+    seconds: float
+    """Until it is due; 0: it is ready."""
+    ahead: int
+    """Ready items that are handed out before it."""
+    notes: tuple[object, ...]
+    """Why it was added."""
+
+
 class WorkQueue(Generic[T]):
     """Hands each item to one worker at a time, however often it is added.
 
@@ -179,6 +191,17 @@ class WorkQueue(Generic[T]):
         now = self._own_loop().time()
         due = sorted(self._schedule.due(), key=lambda pair: pair[1])
         return {item: max(0.0, time - now) for item, time in due}
+
+    def place_of(self, item: T) -> QueuePlace | None:
+        """Where an item is; None if it is not in the queue, also if a worker holds it and it was not added again."""
+        self._advance()
+        found = self._schedule.find(item)
+        if found is None:
+            return None
+        notes = tuple(note for _, note in found.notes)
+        if found.waiting:
+            return QueuePlace(max(0.0, found.ready_at - self._own_loop().time()), 0, notes)
+        return QueuePlace(0.0, self._schedule.ahead_of(found), notes)
 
     def statistics(self) -> QueueStatistics:
         self._advance()

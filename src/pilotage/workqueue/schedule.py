@@ -136,6 +136,16 @@ class Schedule(Generic[T]):
         """Every item that waits or is ready."""
         return iter(self._items.values())
 
+    def find(self, item: T) -> ScheduledItem[T] | None:
+        """An item that waits or is ready; None if it is not scheduled."""
+        return self._items.get(item)
+
+    def ahead_of(self, wanted: ScheduledItem[T]) -> int:
+        """How many ready items are taken before one that is ready."""
+        rank = -wanted.priority, wanted.order
+        others = (one for one in self._items.values() if not one.waiting and one.item not in self.held)
+        return sum((-one.priority, one.order) < rank for one in others)
+
     def clear(self) -> None:
         """Remove every item that is not held."""
         for scheduled in self._items.values():

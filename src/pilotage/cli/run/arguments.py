@@ -109,7 +109,7 @@ class Flags:
     metrics_certificates: Path | None = _folder("--metrics-secure (default: a certificate made in memory)")
     health_probe_bind_address: str = _address("where /healthz and /readyz are served (default: nowhere)")
     debug_bind_address: str = _address(
-        "where /debug shows tasks, threads, the event loop and the heap (default: nowhere)"
+        "where /debug shows tasks, threads, the event loop, the heap and what `pilotage why` asks (default: nowhere)"
     )
     otlp: str = flag(
         "URL",

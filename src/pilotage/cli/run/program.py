@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pilotage.cli.program.target import Target
 from pilotage.cli.run.arguments import Flags
+from pilotage.cli.run.asked import explained
 from pilotage.cli.run.environment import RunEnvironment, connect, environment_of, serving
 from pilotage.cli.run.flags import check_manager_target, manager_options
 from pilotage.cli.run.objects import AppliedObjects
@@ -64,6 +65,7 @@ class Program:
                 log.info(f"Running {self.target.name} on {found.description}")
                 await exits.enter_async_context(connect(found, self.terminal))
                 await exits.enter_async_context(manager)
+                await exits.enter_async_context(explained(manager, self._shown_name))
                 await self.target.setup(manager)
                 await self._install(manager)
                 if objects and process_number() <= 1:  # the first of several serves the webhooks that they go through
@@ -71,6 +73,11 @@ class Program:
                 await exits.enter_async_context(serving(manager.cluster, self.flags, self.target.kinds))
                 starting.set()
                 await self._start(manager)
+
+    @property
+    def _shown_name(self) -> str:
+        """Its name, with the number of this process among several."""
+        return f"{self.name}-{number}" if (number := process_number()) else self.name
 
     async def _manager(self, exits: AsyncExitStack) -> tuple[RunEnvironment, Manager]:
         own = self.target.manager

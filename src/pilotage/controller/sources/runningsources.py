@@ -83,6 +83,11 @@ class RunningSources:
         assert self._synced is not None  # a caller has claimed it
         await asyncio.shield(self._synced)
 
+    @property
+    def has_synced(self) -> bool:
+        """Whether the sources have started, and the objects that existed then are on the queue."""
+        return self._synced is not None and self._synced.done()
+
     def idle(self, horizon: float) -> bool:
         """Whether all events of the sources are on the queue."""
         synced = self._synced is not None and self._synced.done()

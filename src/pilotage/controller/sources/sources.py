@@ -198,6 +198,11 @@ class Kind(_InformerBacked):
         self._informer_error: PilotageError | None = None
 
     @property
+    def gvk(self) -> GroupVersionKind:
+        """The kind of its objects."""
+        return self._gvk
+
+    @property
     def _event_kind(self) -> GroupVersionKind:
         return self._gvk
 

@@ -148,13 +148,33 @@ def events(parser: argparse.ArgumentParser) -> None:
     "logs",
     "print what reconcilers logged for an object",
     "Print what the reconcilers of a tool logged for an object. The log is kept beside a SQLite storage, in two files "
-    "of at most 1 MiB.",
+    "of at most 1 MiB. `why` prints what caused the reconciles, and what they changed.",
     "namespace default --tail 20 --storage sqlite:demo.db",
     loops=True,
+    module="recorded.logs",
 )
 def logs(parser: argparse.ArgumentParser) -> None:
     flags.resources(parser, "the object: TYPE NAME or TYPE/NAME")
     add_value(parser, "--tail", "N", "only the last N lines (default: all)", None, type=count)
     add_value(parser, "--since", "TIME", "only lines since this time ago, such as 5m or 2h", 0.0, type=duration)
+    flags.output(parser, "json (default: text)")
+    flags.namespace(parser)
+
+
+@command(
+    "why",
+    "print why an object was reconciled",
+    "Print the reconciles of an object in the last commands: what caused each, what it read and wrote, field by field, "
+    "and its result. With --field: who wrote this field, in which reconcile, because of what. The history is kept "
+    "beside a SQLite storage, in two files of about 1 MiB. `logs` prints what reconcilers logged.",
+    "namespace default --limit 3",
+    "namespace/default --field metadata.labels",
+    loops=True,
+    module="recorded.why",
+)
+def why(parser: argparse.ArgumentParser) -> None:
+    flags.resources(parser, "the object: TYPE NAME or TYPE/NAME")
+    add_value(parser, "--limit", "N", "how many reconciles are printed, the last ones (default: 10)", 10, type=count)
+    add_value(parser, "--field", "PATH", "who wrote this field, such as spec.text or metadata.labels['a.b/c']")
     flags.output(parser, "json (default: text)")
     flags.namespace(parser)

@@ -2,7 +2,7 @@
 
 `/debug/tasks` has the tasks of the event loop and where each waits, `/debug/threads` the stacks of all threads,
 `/debug/loop` how late the event loop is, and `/debug/heap` the kinds of objects in memory, or what allocated them if
-`tracemalloc` runs.
+`tracemalloc` runs. `/debug/why?type=TYPE&name=NAME` has the stories of an object, for `pilotage why`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _LINES = 50
 _FRAMES = 8
 
 
-def debug_handlers() -> dict[str, Handler]:
-    """The handlers by path."""
+def debug_handlers(more: Mapping[str, Handler]) -> dict[str, Handler]:
+    """The handlers by path, with more that are listed with them."""
     pages: dict[str, Callable[[], str]] = {
         "/debug/tasks": tasks,
         "/debug/threads": threads,
         "/debug/heap": heap,
     }
-    handlers: dict[str, Handler] = {path: _page(show) for path, show in pages.items()}
+    handlers: dict[str, Handler] = {path: _page(show) for path, show in pages.items()} | dict(more)
     handlers["/debug/loop"] = _loop
     handlers["/debug/"] = _index(tuple(sorted(handlers)))
     return handlers

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
 
 from pilotage.cluster.cluster import Cluster
 from pilotage.errors import InvalidDefinition
 from pilotage.http.health import Check, HealthHandler, ping
-from pilotage.http.messages import Handler
+from pilotage.http.messages import Handler, HTTPRequest, HTTPResponse
 from pilotage.manager.endpoints.readiness import readiness
 from pilotage.manager.endpoints.server import METRICS_LOGGER, Routes, Server, ServingCertificate, metrics_handler
 from pilotage.manager.lifecycle import Lifecycle
@@ -20,16 +21,26 @@ from pilotage.manager.supervision.tasks import Supervision
 from pilotage.net.sockets import parse_bind_address
 from pilotage.telemetry.metrics import METRICS_PATH
 
+if TYPE_CHECKING:
+    from pilotage.manager.endpoints.explainer import Explainer
+
 METRICS = "metrics server"
 DEBUG = "debug server"
 HEALTH = "health probe server"
+WHY = "/debug/why"
+"""What `pilotage why` asks: the stories of an object, and why it is not reconciled."""
 
 
 class Endpoints:
     """Which checks and handlers there are; `open` serves them at the addresses of the options."""
 
     def __init__(
-        self, options: ManagerOptions, lifecycle: Lifecycle, cluster: Cluster, permissions: Permissions
+        self,
+        options: ManagerOptions,
+        lifecycle: Lifecycle,
+        cluster: Cluster,
+        permissions: Permissions,
+        explainer: Callable[[], Explainer],
     ) -> None:
         self.healthz: dict[str, Check] = {}
         """The checks of users: whether the process should be restarted."""
@@ -41,6 +52,7 @@ class Endpoints:
         self._lifecycle = lifecycle
         self._cluster = cluster
         self._permissions = permissions
+        self._explainer = explainer
         self._handlers: dict[str, Handler] = {**options.metrics_extra_handlers, METRICS_PATH: metrics_handler()}
         self._servers: dict[str, Server] = {}
 
@@ -55,6 +67,17 @@ class Endpoints:
         if not path.startswith("/") or path in self._handlers:
             raise InvalidDefinition(f"{path!r} must start with '/' and not be in use")
         self._handlers[path] = handler
+
+    def debug_handler(self) -> Handler:
+        """The pages of the debug server, and what `pilotage why` asks."""
+        from pilotage.manager.endpoints.debug import debug_handlers
+
+        async def why(request: HTTPRequest) -> HTTPResponse:
+            from pilotage.manager.endpoints.why import respond
+
+            return await respond(self._explainer(), request)
+
+        return Routes(debug_handlers({WHY: why}))
 
     def healthz_checks(self) -> dict[str, Check]:
         elector = self._lifecycle.elector
@@ -83,9 +106,7 @@ class Endpoints:
             readyz = supervision.readiness(HealthHandler(ready, self.readyz_checks))
             exits.callback(add_probe(supervision.probe({"healthz": (live, healthz), "readyz": (ready, readyz)})))
             if parse_bind_address(options.debug_bind_address) is not None:
-                from pilotage.manager.endpoints.debug import debug_handlers
-
-                servers.append(Server(DEBUG, Routes(debug_handlers()), options.debug_bind_address))
+                servers.append(Server(DEBUG, self.debug_handler(), options.debug_bind_address))
             if parse_bind_address(options.health_probe_bind_address) is not None:
                 routes = Routes({live: healthz, f"{live}/": healthz, ready: readyz, f"{ready}/": readyz})
                 address, supervisor = options.health_probe_bind_address, supervision.supervisor

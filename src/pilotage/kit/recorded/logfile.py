@@ -1,4 +1,7 @@
-"""The log of the reconcilers of a tool: JSON lines in a file of bounded size, beside the storage or on this machine."""
+"""The log of the reconcilers of a tool: JSON lines in a file of bounded size, beside the storage or on this machine.
+
+The history of the reconciles is in a file beside it.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +32,32 @@ def older(path: str) -> str:
     return f"{path}.1"
 
 
+def history_beside(path: str) -> str:
+    """The file with the history of reconciles, beside a log."""
+    return f"{path.removesuffix('.log')}.history" if path else ""
+
+
 def remove(path: str) -> None:
-    """Remove a log, if there is one."""
-    for file in (path, older(path)) if path else ():
+    """Remove a log and the history beside it, if there are any."""
+    history = history_beside(path)
+    for file in (path, older(path), history, older(history)) if path else ():
         with suppress(FileNotFoundError):
             os.remove(file)
+
+
+def append(path: str, data: bytes) -> None:
+    """Append whole lines to a file of bounded size. A full disk must not make a command fail whose work is done: then
+    they are lost."""
+    with suppress(OSError):
+        if os.path.exists(path) and os.path.getsize(path) > MAX_BYTES:
+            os.replace(path, older(path))
+        os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
+        # One call of write for each event: lines of two processes do not mix.
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(descriptor, data)
+        finally:
+            os.close(descriptor)
 
 
 class LogFile:
@@ -51,23 +75,9 @@ class LogFile:
             return len(text)
         self._kept += text
         if self._begins():
-            self._append(self._kept)
+            append(self._path, self._kept.encode())
             self._kept = ""
         return len(text)
-
-    def _append(self, text: str) -> None:
-        try:
-            if os.path.exists(self._path) and os.path.getsize(self._path) > MAX_BYTES:
-                os.replace(self._path, older(self._path))
-            os.makedirs(os.path.dirname(self._path) or ".", mode=0o700, exist_ok=True)
-            # One call of write for each event: lines of two processes do not mix.
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                os.write(descriptor, text.encode())
-            finally:
-                os.close(descriptor)
-        except OSError:
-            pass  # a full disk must not make a command fail whose work is done
 
     def flush(self) -> None:
         pass

@@ -13,10 +13,10 @@ from typing import Any
 from pilotage.kit.console.errors import CommandError
 from pilotage.kit.console.files import reported
 from pilotage.kit.console.terminal import DIM, RED, YELLOW
-from pilotage.kit.logfile import older
 from pilotage.kit.printers.ages import moment
 from pilotage.kit.printers.output import unknown_format
 from pilotage.kit.printers.table import escaped
+from pilotage.kit.recorded.logfile import older
 from pilotage.kit.selection import selected
 from pilotage.kit.session import CommandSession, name_of
 

@@ -1,0 +1,34 @@
+"""A running program answers `pilotage why`, over a Unix socket that only its user can open."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from pilotage.http.limits import HTTPLimits
+from pilotage.http.server import serve_on
+from pilotage.manager.manager import Manager
+from pilotage.manager.supervision.supervisor import has_threads
+from pilotage.net.localsockets import LocalSocketUnavailable, listening
+from pilotage.telemetry.logs import logger
+
+log = logger("pilotage.run")
+
+_LIMITS = HTTPLimits(connections=16, body_bytes=4096, grace_seconds=0.5)
+
+
+@asynccontextmanager
+async def explained(manager: Manager, name: str) -> AsyncIterator[None]:
+    """Answer for the length of the block. A program that cannot create the socket runs without it."""
+    if not has_threads(asyncio.get_running_loop()):  # nor sockets: the loop of a test
+        yield
+        return
+    async with AsyncExitStack() as exits:
+        try:
+            listener = exits.enter_context(listening(name))
+        except LocalSocketUnavailable as error:
+            log.info("`pilotage why` cannot find this program", error=error)
+        else:
+            await exits.enter_async_context(serve_on(listener, manager.debug_handler, limits=_LIMITS))
+        yield

@@ -1,0 +1,1 @@
+"""The commands that print what reconcilers have recorded: `logs` and `why`."""
