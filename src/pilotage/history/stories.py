@@ -131,6 +131,8 @@ class Reconcile(Value, frozen=True, omit_defaults=True, kw_only=True):
     seconds: float = 0.0
     priority: int = 0
     causes: tuple[Cause, ...] = ()
+    in_a_row: int = 0
+    """How many reconciles before it, each caused by a write of the one before, led to it; only if it wrote, too."""
     steps: tuple[Read | Write | LogLine, ...] = ()
     skipped: int = 0
     """Steps that were not recorded: there were too many."""

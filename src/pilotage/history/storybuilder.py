@@ -63,6 +63,7 @@ class StoryBuilder:
             waited=round(max(0.0, run.began - first), 6),
             seconds=round((run.ended if run.ended is not None else run.began) - run.began, 6),
             priority=run.priority,
+            in_a_row=run.depth,
             causes=tuple(self._cause(at, note) for at, note in run.causes()),
             steps=tuple(self._steps(run)),
             skipped=run.skipped,

@@ -7,11 +7,14 @@ from typing import NamedTuple
 
 from pilotage.history.differences import Change, shown
 from pilotage.history.stories import Cause, Read, Reconcile, Write
+from pilotage.meta.scalars import times
 from pilotage.meta.text.counts import counted
 
 _WIDTH = 9
 _MOST_CHANGES = 6
 """Changes that are shown in a line; the others are counted."""
+_LONG = 100
+"""Seconds from which a duration has larger units."""
 _MOST_CAUSES = 20
 """Causes that are shown of one reconcile."""
 
@@ -138,5 +141,7 @@ def result_text(reconcile: Reconcile) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """`1.2 ms` or `3.4 s`."""
+    """`1.2 ms`, `3.4 s` or `59m`."""
+    if seconds >= _LONG:
+        return times.rounded(seconds)
     return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"
