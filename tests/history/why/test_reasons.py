@@ -142,7 +142,8 @@ TABLE = {
     "in the queue": Row(
         on_queue(due=0.0, ahead=12, workers=2),
         {
-            "queued": "controller database: the next reconcile is on the queue behind 12 other requests: its 2 workers are busy with other objects"
+            "queued": "controller database: the next reconcile is on the queue behind 12 other requests: its 2 workers "
+            "are busy with other objects"
         },
     ),
     "running": Row(
