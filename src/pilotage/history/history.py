@@ -148,6 +148,19 @@ class History:
         set_listeners((*self.listeners, listener))
         return lambda: set_listeners(tuple(one for one in self.listeners if one is not listener))
 
+    def explain(self, write: Callable[[str], object] = print, only: str = "") -> Callable[[], None]:
+        """Write the lines of each reconcile from the next one on, as `pilotage run --explain`; the returned function
+        ends it.
+
+        `only` names the object: `default/main` or `database/main`. At most a hundred lines are written in a second;
+        then one line has the number of the reconciles that were left out.
+        """
+        from pilotage.history.layout import laid_out
+        from pilotage.history.narrator import Narrator
+        from pilotage.history.selection import selected
+
+        return Narrator(self, lambda found: write("\n".join(laid_out(found))), selected(only)).close
+
     def reconciles(self, kind: Kind | None = None, name: str = "", *, namespace: str = "") -> Sequence[Reconcile]:
         """The reconciles that are in the history, the oldest first: all, those of a kind, or those of one object."""
         wanted = gvk_of(kind).group_kind if kind is not None else None

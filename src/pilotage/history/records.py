@@ -165,8 +165,12 @@ class CallNote(msgspec.Struct, eq=False):
     """The uids and versions that the write left; version 0 where it deleted an object."""
 
 
+EVENT = "EVENT"
+"""The level of an Event that a reconcile recorded, for people who look at the object."""
+
+
 class LogNote(msgspec.Struct, gc=False, eq=False):
-    """A log line."""
+    """A log line, or an Event that was recorded."""
 
     at: float
     level: str
