@@ -374,7 +374,7 @@ class Manager:
     def _idleness(self) -> Idleness:
         from pilotage.manager.runs.idleness import Idleness
 
-        return Idleness(self._lifecycle, self.work, self._lag, self.cluster, self._members)
+        return Idleness(self._lifecycle, self.work, self._lag, self.cluster, self.history, self._members)
 
     async def run_once(
         self, kind: Kind, name: str, *, namespace: str = "", timeout: Seconds | None = None, horizon: Seconds = 0
