@@ -171,6 +171,8 @@ def pytest_runtest_makereport(
     environment = item.stash.get(_ENVIRONMENT, None)
     if report.failed and environment is not None:
         report.sections.append(("pilotage", _report(environment, item.config)))
+        if call.when == "call" and (story := environment.story()):
+            report.sections.append(("pilotage: reconciles", story))
     return report
 
 
