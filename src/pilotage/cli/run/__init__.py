@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pilotage.cli.run.arguments import add_arguments, variable
+from pilotage.cli.run.arguments import RunParser, add_arguments, variable
 from pilotage.kit.console.help import add_command
 
 
@@ -26,6 +26,7 @@ def register(subparsers: Any) -> None:
         "pilotage run greetings.py --storage sqlite:demo.db --serve 127.0.0.1:6443 --reload",
         "pilotage run guestbook.operator --kubeconfig ~/.kube/config --install",
         "pilotage run guestbook.operator --leader-elect --metrics-bind-address :8080 --log-format json",
+        parser_class=RunParser,
         usage="pilotage run [-h] [OPTION ...] [TARGET]",
     )
     command.add_argument(

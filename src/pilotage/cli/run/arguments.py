@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,28 @@ def _folder(about: str) -> Any:
 
 def _seconds(about: str, *, manager: bool = False) -> Any:
     return flag("SECONDS", about, None, manager=manager, type=seconds)
+
+
+def _add_explain(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--explain",
+        nargs="?",
+        const="all",
+        metavar="OBJECT",
+        help="show why each reconcile runs, what it changes and its result; with OBJECT, NAMESPACE/NAME or KIND/NAME, "
+        "those of one object (default: on a terminal, all)",
+    )
+    group.add_argument(
+        "--no-explain", dest="explain", action="store_const", const="no", help="show the log alone on a terminal, too"
+    )
+
+
+class RunParser(argparse.ArgumentParser):
+    """A parser whose `--explain` has a value only after `=`: the next word is the target."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        words = sys.argv[1:] if args is None else args
+        return super().parse_known_args(["--explain=all" if word == "--explain" else word for word in words], namespace)
 
 
 @dataclass(frozen=True)
@@ -145,6 +168,7 @@ class Flags:
     log_format: str = flag(
         "FORMAT", "text or json (default: text, in columns on a terminal)", "text", choices=LOG_FORMATS
     )
+    explain: str | None = shared(_add_explain, default=None, manager=False)
     traceback: bool = switch("show the whole traceback of an error")
 
     @property

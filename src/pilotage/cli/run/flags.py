@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.run.arguments import LOG_FORMATS, MANAGER_FLAGS, Flags, variable
+from pilotage.errors import InvalidDefinition
 from pilotage.kit.console.errors import CommandError
 from pilotage.kit.console.flags.fields import written
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from pilotage.webhook.certificates.files import CertificateFiles
     from pilotage.webhook.options import WebhookServerOptions
 
-_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
+YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 
 def flags_of(parser: argparse.ArgumentParser, namespace: argparse.Namespace, environment: Mapping[str, str]) -> Flags:
@@ -39,9 +40,9 @@ def _parsed(action: argparse.Action, text: str) -> Any:
     """The value of an environment variable. An empty one counts as not set."""
     name = variable(action.dest)
     if isinstance(action, argparse.BooleanOptionalAction):
-        if text.lower() not in (*_YES, *_NO):
+        if text.lower() not in (*YES, *NO):
             raise CommandError(f"{name}={text}: must be true or false")
-        return text.lower() in _YES
+        return text.lower() in YES
     if not text:
         return None
     if action.choices is not None and text not in action.choices:
@@ -74,8 +75,21 @@ def _check(flags: Flags) -> None:
         raise CommandError("--every needs a storage that keeps its objects: memory: is empty at each run")
     if flags.metrics_certificates and not flags.metrics_secure:
         raise CommandError("--metrics-certificates needs --metrics-secure")
+    if flags.explain is not None:
+        _check_explained(flags, flags.explain)
     if flags.processes is not None:
         _check_processes(flags)
+
+
+def _check_explained(flags: Flags, text: str) -> None:
+    from pilotage.history.selection import selected
+
+    if flags.log_format == "json" and text.lower() not in NO:
+        raise CommandError("--explain shows lines for people: leave it out with --log-format json")
+    try:
+        selected("" if text.lower() in (*YES, *NO, "all") else text)
+    except InvalidDefinition as error:
+        raise CommandError(f"--explain: {error}") from error
 
 
 def _check_processes(flags: Flags) -> None:

@@ -13,6 +13,7 @@ from pilotage.cli.program.target import Target
 from pilotage.cli.run.arguments import Flags
 from pilotage.cli.run.asked import explained
 from pilotage.cli.run.environment import RunEnvironment, connect, environment_of, serving
+from pilotage.cli.run.explaining import explaining
 from pilotage.cli.run.flags import check_manager_target, manager_options
 from pilotage.cli.run.objects import AppliedObjects
 from pilotage.cluster.installation import wait_served
@@ -62,6 +63,7 @@ class Program:
                 found, manager = await self._manager(exits)
                 if self.interruption is not None:
                     self.interruption.observe(manager)
+                exits.enter_context(explaining(manager.history, self.flags, self.terminal))
                 log.info(f"Running {self.target.name} on {found.description}")
                 await exits.enter_async_context(connect(found, self.terminal))
                 await exits.enter_async_context(manager)
