@@ -75,6 +75,7 @@ async def shown(flags: Flags, text: str = OPERATOR) -> Screen:
     """A terminal after a run of an operator."""
     screen = Screen()
     terminal = Terminal(screen, columns=lambda: 200)
+    terminal.shows_progress = False  # its lines depend on real time
     configure(flags, terminal)
     target = load_target(str(write_operator(Path(), text)))
     try:
