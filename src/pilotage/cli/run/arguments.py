@@ -146,6 +146,13 @@ class Flags:
         "FORMAT", "text or json (default: text, in columns on a terminal)", "text", choices=LOG_FORMATS
     )
     traceback: bool = switch("show the whole traceback of an error")
+    record: Path | None = flag(
+        "FILE",
+        "record what reconciles read and write in a file of 64 MiB, for `pilotage replay` and `pilotage why`",
+        None,
+        manager=True,
+        type=Path,
+    )
 
     @property
     def installs(self) -> bool:
