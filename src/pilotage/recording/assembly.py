@@ -146,7 +146,7 @@ class Assembly:
         )
         notes = self._notes_of(entry.notes, contents)
         run = Run(self._journal(entry), entry.run, request, notes, _time(entry.began), entry.priority, steps=[])
-                self.runs[entry.run] = RecordedRun(run, entry.seed)
+        self.runs[entry.run] = RecordedRun(run, entry.seed)
         self.history.ring.entries.append(run)
 
     def _journal(self, entry: e.BegunEntry) -> Journal:
