@@ -31,6 +31,10 @@ class Tape(Protocol):
     """The values of one reconcile."""
 
     @property
+    def is_replayed(self) -> bool:
+        """Whether it has the values of an earlier run."""
+
+    @property
     def random(self) -> Random:
         """The random numbers of the module `random`."""
 

@@ -22,6 +22,8 @@ CLOCK, RANDOM_BYTES, SECRET_BYTES = "clock", "random bytes", "secret bytes"
 class RecordingTape:
     """Appends the values of one reconcile."""
 
+    is_replayed = False
+
     def __init__(self, recorder: Recorder, run: Run, seed: int, *, keeps_secrets: bool) -> None:
         self._recorder = recorder
         self._run = run
