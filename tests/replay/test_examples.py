@@ -26,7 +26,7 @@ from pilotage.manager.manager import Manager
 from pilotage.recording import read
 from pilotage.replay import Verdict, replay
 from pilotage.testing import loop
-from pilotage.types.core.v1 import ConfigMap, Node
+from pilotage.types.core.v1 import ConfigMap, Node, Pod
 
 
 @contextmanager
@@ -56,7 +56,7 @@ def why_setup(manager: pt.Manager) -> None:
 
 def chaospod_setup(manager: pt.Manager) -> None:
     reconciler = chaospod.ChaosPodReconciler(manager, random.SystemRandom())
-    pt.ControllerBuilder(manager).for_(chaospod.ChaosPod).owns(chaospod.Pod).complete(reconciler)
+    pt.ControllerBuilder(manager).for_(chaospod.ChaosPod).owns(Pod).complete(reconciler)
 
 
 PROGRAMS: dict[str, tuple[Callable[[], Awaitable[None]], Callable[[pt.Manager], Any], Callable[[Any], Any]]] = {

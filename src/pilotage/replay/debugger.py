@@ -22,6 +22,7 @@ def stop_in(controller: Controller) -> None:
     if problem:
         raise InvalidDefinition(f"cannot stop in the reconciler of {controller.name}: {problem}")
     debugger.reset()
+    debugger.botframe = sys._getframe()  # else it stops at the next line of any function
     debugger.set_continue()
     threading.settrace(debugger.trace_dispatch)  # a reconciler that is not async runs in a thread
     sys.settrace(debugger.trace_dispatch)
