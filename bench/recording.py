@@ -23,7 +23,7 @@ ROUNDS = 5
 EVENTS = 2000
 MOST_SECONDS = 300.0
 """What the comparison of two versions is to take for 100,000 reconciles."""
-FILE_BYTES = 2**30
+FILE_BYTES = 400 * 2**20
 
 
 class WidgetReconciler:
@@ -51,9 +51,9 @@ class OtherReconciler(WidgetReconciler):
         return super().label(found) + ("x" if found.metadata.name.endswith("00") else "")
 
 
-async def _loop(count: int, objects: int, file: str = "") -> float:
+async def _loop(count: int, objects: int, file: str = "", size: int = 32 * 2**20) -> float:
     """Seconds of CPU for so many reconciles."""
-    history = HistoryOptions(file=file, max_file_bytes=FILE_BYTES)
+    history = HistoryOptions(file=file, max_file_bytes=size)
     async with pt.Manager(pt.Cluster.embedded(), pt.ManagerOptions(history=history, handle_signals=False)) as manager:
         await manager.cluster.install(Widget)
         for number in range(objects):
@@ -75,19 +75,20 @@ def _cost(folder: Path) -> None:
     """Rounds with and without a file, in turns."""
     rounds: dict[bool, list[float]] = {True: [], False: []}
     for number in range(ROUNDS):
-        for on in (True, False) if number % 2 else (False, True):
-            rounds[on].append(asyncio.run(_loop(EVENTS, 200, str(folder / f"{number}.rec") if on else "")) / EVENTS)
+        for recorded in (True, False) if number % 2 else (False, True):
+            file = str(folder / f"{number}.rec") if recorded else ""
+            rounds[recorded].append(asyncio.run(_loop(EVENTS, 200, file)) / EVENTS)
     on, off = (statistics.median(rounds[each]) * 1e6 for each in (True, False))
     ratio = statistics.median(one / other for one, other in zip(rounds[True], rounds[False], strict=True))
     print(f"  {'patch, event, reconcile, cached get, patch':<46} {off:>9.1f} us CPU, recorded {on:.1f} us: {ratio:.3f}")
-    for file in folder.iterdir():
-        file.unlink()
+    for path in folder.iterdir():
+        path.unlink()
 
 
 def _comparison(folder: Path) -> None:
     """Two versions of a program on a long recording."""
     path = folder / "long.rec"
-    asyncio.run(_loop(COUNT, 500, str(path)))
+    asyncio.run(_loop(COUNT, 500, str(path), FILE_BYTES))
     began, before = time.monotonic(), memory()
     (session,) = read(str(path)).sessions
     took_read = time.monotonic() - began

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,14 +19,15 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Iterator[Path]:
     """A folder with a program and its recording."""
     write_operator(tmp_path)
     write_object(tmp_path)
     words = ("hello.py", "--storage", "memory:", "-f", "world.yaml", "--until-idle", "--record", "history.rec")
     ran = run(tmp_path, "run", *words)
     assert ran.returncode == 0, ran.stderr
-    return tmp_path
+    yield tmp_path
+    (tmp_path / "history.rec").unlink()  # it is large, and the folder may be in memory
 
 
 def test_the_program_of_a_recording_is_replayed(folder: Path) -> None:

@@ -14,6 +14,10 @@ from pilotage.testing import loop
 from pilotage.types.core.v1 import ConfigMap, Secret
 
 
+FILE_BYTES = 2 * 2**20
+"""Small: the folder of tests may be in memory."""
+
+
 class GreetingSpec(pt.Model):
     text: str = "hello"
 
@@ -89,7 +93,7 @@ def record(
     """Record a program, and return its reconciles as it had them itself."""
 
     async def main() -> list[Reconcile]:
-        history = HistoryOptions(file=str(path), **options)  # type: ignore[arg-type]  # as the caller writes them
+        history = HistoryOptions(file=str(path), **{"max_file_bytes": FILE_BYTES, **options})  # type: ignore[arg-type]  # as the caller writes them
         settings = pt.ManagerOptions(history=history, handle_signals=False)
         async with pt.Manager(pt.Cluster.embedded(), settings) as manager:
             await manager.cluster.install(Greeting)

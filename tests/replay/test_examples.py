@@ -28,6 +28,8 @@ from pilotage.replay import Verdict, replay
 from pilotage.testing import loop
 from pilotage.types.core.v1 import ConfigMap, Node, Pod
 
+from ..recording.programs import FILE_BYTES
+
 
 @contextmanager
 def recorded(path: Path) -> Iterator[None]:
@@ -35,7 +37,7 @@ def recorded(path: Path) -> Iterator[None]:
     made = Manager.__init__
 
     def record(self: Manager, cluster: pt.Cluster, options: pt.ManagerOptions | None = None) -> None:
-        history = HistoryOptions(file=str(path), record_secrets=True)
+        history = HistoryOptions(file=str(path), max_file_bytes=FILE_BYTES, record_secrets=True)
         made(self, cluster, replace(options or pt.ManagerOptions(), history=history))
 
     with mock.patch.object(Manager, "__init__", record):

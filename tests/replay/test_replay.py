@@ -231,6 +231,21 @@ def test_errors_of_the_server_are_raised_again(path: Path) -> None:
     assert verdicts(replayed(path, Creating)) == {Verdict.IDENTICAL: len(live)}
 
 
+def test_reads_that_failed_fail_again(path: Path) -> None:
+    class Stale(GreetingReconciler):
+        async def reconcile(self, request: pt.Request) -> pt.Result:
+            try:
+                await self.client.list(Greeting, namespace=request.namespace, fields={"spec.text": "hello"})
+            except pt.PilotageError as error:
+                meta = pt.ObjectMeta(name=request.name, namespace=request.namespace)
+                await pt.create_or_patch(self.client, ConfigMap(metadata=meta, data={"error": type(error).__name__}))
+            return pt.Result()
+
+    live = record(path, setup_of(Stale), create_one)
+    assert any("NoIndex" in str(run) for run in live)
+    assert verdicts(replayed(path, Stale)) == {Verdict.IDENTICAL: len(live)}
+
+
 def test_the_network_is_named(path: Path) -> None:
     class Networked(GreetingReconciler):
         async def reconcile(self, request: pt.Request) -> pt.Result:

@@ -32,7 +32,7 @@ _unrecordable: set[str] = set()
 
 
 class RecordedError(PilotageError):
-    """On replay, the error of a recorded call, where its own class is not known or needs other arguments."""
+    """On replay, the error of a recorded call, where its own class is not known."""
 
 
 def recorded(call: Callable[P, T]) -> Callable[P, T]:
@@ -53,7 +53,7 @@ def recorded(call: Callable[P, T]) -> Callable[P, T]:
         try:
             found = call(*args, **kwargs)
         except Exception as error:
-            tape.keep(name, _failure(error))
+            tape.keep(name, Kept.of(error))
             raise
         _keep(tape, name, found)
         return found
@@ -68,7 +68,7 @@ def recorded(call: Callable[P, T]) -> Callable[P, T]:
         try:
             found = await cast("Any", call(*args, **kwargs))
         except Exception as error:
-            tape.keep(name, _failure(error))
+            tape.keep(name, Kept.of(error))
             raise
         _keep(tape, name, found)
         return found
@@ -88,14 +88,9 @@ def _keep(tape: Tape, name: str, found: object) -> None:
     tape.keep(name, Kept(data))
 
 
-def _failure(error: Exception) -> Kept:
-    kind = type(error)
-    return Kept(error=f"{kind.__module__}:{kind.__qualname__}", message=str(error))
-
-
 def _result(call: Callable[..., T], kept: Kept) -> T:
     if kept.error:
-        raise _error(kept)
+        raise error_of(kept)
     return cast("T", msgspec.msgpack.decode(kept.data, type=_returned(call)))
 
 
@@ -107,13 +102,16 @@ def _returned(call: Callable[..., Any]) -> Any:
         return Any
 
 
-def _error(kept: Kept) -> Exception:
+def error_of(kept: Kept) -> Exception:
+    """The error that was kept, of its own class where that is possible."""
     module, _, name = kept.error.partition(":")
     kind: Any = getattr(sys.modules.get(module), name, None) or getattr(errors, name, None)
     kind = kind or getattr(builtins, name, None)
-    if isinstance(kind, type) and issubclass(kind, Exception):
-        try:
-            return kind(kept.message)
-        except Exception:  # its __init__ needs other arguments
-            return RecordedError(f"{name}: {kept.message}")
-    return RecordedError(f"{name}: {kept.message}")
+    if not isinstance(kind, type) or not issubclass(kind, Exception):
+        return RecordedError(f"{name}: {kept.message}")
+    try:
+        return kind(kept.message)
+    except Exception:  # its __init__ needs other arguments
+        made = kind.__new__(kind)
+        made.args = (kept.message,)
+        return made

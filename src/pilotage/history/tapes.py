@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from pilotage.history.records import CURRENT
+from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.values import Value
 
 if TYPE_CHECKING:
@@ -25,6 +26,12 @@ class Kept(Value, frozen=True):
     error: str = ""
     """The class of the exception, as `module:name`."""
     message: str = ""
+
+    @classmethod
+    def of(cls, error: BaseException) -> Kept:
+        """The result of a call that has failed."""
+        kind = type(error)
+        return cls(error=f"{kind.__module__}:{kind.__qualname__}", message=str(error))
 
 
 class Tape(Protocol):
@@ -55,6 +62,11 @@ class Tape(Protocol):
 
     def keep(self, call: str, result: Kept) -> None:
         """Keep the result of a call."""
+
+
+def failed_read(kind: GroupVersionKind, namespace: str, name: str) -> str:
+    """The name under which a tape keeps the error of a read from a cache; of a list, without a `name`."""
+    return f"read {kind.group} {kind.kind} {namespace}/{name}"
 
 
 def current_tape() -> Tape | None:

@@ -18,8 +18,9 @@ import msgspec
 from pilotage import errors
 from pilotage.errors import PilotageError, Status, from_status
 from pilotage.history.differences import Change
+from pilotage.history.recorded import error_of
 from pilotage.history.records import CallNote, ListNote, ReadNote, Run
-from pilotage.history.tapes import Kept
+from pilotage.history.tapes import Kept, failed_read
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.recording.assembly import RecordedRun
 from pilotage.recording.entries import Failure
@@ -59,6 +60,8 @@ class ReplayTape:
     def read(self, kind: GroupVersionKind, namespace: str, name: str) -> ReadNote | None:
         """What a cache had; None if the object was not read from it, but from the server."""
         found = self._next(self._reads.get((kind, namespace, name)))
+        if found is None:
+            self._raise_failure(kind, namespace, name)
         if found is None and not self.has_read(kind, namespace, name):
             what = f"{kind.kind} {namespace}/{name}" if namespace else f"{kind.kind} {name}"
             raise self._end(Verdict.LACKING, f"it reads {what}, which the recorded reconcile did not")
@@ -74,10 +77,18 @@ class ReplayTape:
     def list(self, kind: GroupVersionKind, namespace: str, selector: str) -> ListNote | None:
         """What a cache had; None if the list was not read from it."""
         found = self._next(self._lists.get((kind, namespace, selector)))
+        if found is None:
+            self._raise_failure(kind, namespace)
         if found is None and not any(key[0] is Verb.LIST and key[1] == kind.group for key in self._calls):
             where = f" in {namespace}" if namespace else ""
             raise self._end(Verdict.LACKING, f"it lists {kind.kind}{where}, which the recorded reconcile did not")
         return found
+
+    def _raise_failure(self, kind: GroupVersionKind, namespace: str, name: str = "") -> None:
+        """Raise the recorded error of a read, if it has failed."""
+        kept = self._next(self._values.get(failed_read(kind, namespace, name)))
+        if kept is not None:
+            raise error_of(kept)
 
     @staticmethod
     def _next(found: deque[T] | None) -> T | None:
