@@ -13,7 +13,6 @@ from pilotage.history import HistoryOptions, Reconcile
 from pilotage.testing import loop
 from pilotage.types.core.v1 import ConfigMap, Secret
 
-
 FILE_BYTES = 2 * 2**20
 """Small: the folder of tests may be in memory."""
 

@@ -125,6 +125,12 @@ def test_a_disk_that_is_full_at_the_start_is_logged(path: Path, caplog: pytest.L
     assert "No space left on device" in caplog.text
 
 
+def test_a_file_system_that_cannot_reserve_is_recorded_to(path: Path) -> None:
+    with mock.patch.object(os, "posix_fallocate", side_effect=OSError(95, "Operation not supported"), create=True):
+        live = record(path)
+    assert [*read(str(path))] == live
+
+
 def test_a_disk_that_fails_later_stops_the_recording_with_one_warning(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import secrets
 import time
 from collections import Counter
@@ -172,6 +173,30 @@ def test_a_call_that_is_not_recorded_is_named(path: Path) -> None:
 
 def test_recorded_without_a_recording_is_the_call_itself() -> None:
     assert pt.recorded(tagged)(4) & {"4"} == {"4"}
+
+
+class Sync(pt.Request, frozen=True):
+    """A request with a field of its own."""
+
+    text: str = ""
+
+
+def test_requests_of_the_program_and_seeds_are_replayed(path: Path) -> None:
+    class Seeded(GreetingReconciler):
+        def setup_with_manager(self, manager: pt.Manager) -> None:
+            builder = pt.ControllerBuilder(manager).named("seeded")
+            builder.watches(Greeting, lambda event: [Sync(event.name, event.namespace, "hello")]).complete(self)
+
+        async def reconcile(self, request: Any) -> pt.Result:
+            random.seed(request.name)
+            meta = pt.ObjectMeta(name=f"{request.name}-{random.randint(1, 10**9)}", namespace=request.namespace)
+            await self.client.create(ConfigMap(metadata=meta, data={"text": request.text}))
+            return pt.Result()
+
+    live = record(path, setup_of(Seeded), create_one)
+    assert f"a-{random.Random('a').randint(1, 10**9)}" in str(live[0])
+    assert "data.text: 'hello'" in str(live[0])
+    assert verdicts(replayed(path, Seeded)) == {Verdict.IDENTICAL: len(live)}
 
 
 class RandomReconciler(GreetingReconciler):

@@ -157,7 +157,11 @@ def _lock(descriptor: int, path: str) -> None:
 
 def _reserve(descriptor: int, size: int) -> None:
     """Reserve the disk space of a file: a write to it then does not find the disk full."""
-    if hasattr(os, "posix_fallocate"):
+    try:
         os.posix_fallocate(descriptor, 0, size)
-    else:  # macOS
+    except AttributeError:  # macOS
         os.ftruncate(descriptor, size)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+            raise
+        os.ftruncate(descriptor, size)  # a file system that cannot reserve

@@ -52,18 +52,30 @@ class _TapedRandom(random.Random):
         tape = current_tape()
         return super().getrandbits(k) if tape is None else tape.random.getrandbits(k)
 
+    def seed(self, a: Any = None, version: int = 2) -> None:
+        tape = current_tape()
+        if tape is None:
+            super().seed(a, version)
+        else:
+            tape.random.seed(a, version)
+
 
 def _install() -> None:
     _shared.__class__ = _TapedRandom
-    random.random, random.getrandbits = _shared.random, _shared.getrandbits
+    _bind()
     os.urandom = _taped_bytes
     random._urandom = _taped_system_bytes  # type: ignore[attr-defined]  # of SystemRandom
     times.observed = taped
 
 
+def _bind() -> None:
+    """Set the functions of the module that do not look up a method when they are called."""
+    random.random, random.getrandbits, random.seed = _shared.random, _shared.getrandbits, _shared.seed
+
+
 def _uninstall() -> None:
     _shared.__class__ = random.Random
-    random.random, random.getrandbits = _shared.random, _shared.getrandbits
+    _bind()
     os.urandom = _urandom
     random._urandom = _urandom  # type: ignore[attr-defined]  # as above
     times.observed = None
