@@ -63,6 +63,16 @@ def test_one_reconcile_is_printed(folder: Path) -> None:
     assert ran.stdout.splitlines()[-1] == "  replay   identical"
 
 
+def test_why_answers_from_a_recording(folder: Path) -> None:
+    ran = run(folder, "why", "greeting/world", "--recording", "history.rec")
+    assert ran.returncode == 0, ran.stderr
+    assert "wrote    create ConfigMap default/world: data.text: 'hello'" in ran.stdout
+    ran = run(folder, "why", "configmap/world", "--field", "data.text", "--recording", "history.rec")
+    assert "by reconcile #1 of greeting default/world" in ran.stdout
+    ran = run(folder, "why", "greeting/world", "--recording", "history.rec", "--pid", "1")
+    assert (ran.returncode, ran.stderr.count("give one")) == (1, 1)
+
+
 def test_the_debugger_stops_in_the_reconciler(folder: Path) -> None:
     command = subprocess.run(
         [sys.executable, "-m", "pilotage.cli", "replay", "history.rec", "--at", "1", "--pdb"],
