@@ -199,6 +199,23 @@ def test_requests_of_the_program_and_seeds_are_replayed(path: Path) -> None:
     assert verdicts(replayed(path, Seeded)) == {Verdict.IDENTICAL: len(live)}
 
 
+_SPAN_ID = compile("import random; random.getrandbits(64)", "ids", "exec")
+
+
+def test_ids_of_spans_are_not_random_numbers_of_the_program(path: Path) -> None:
+    class Traced(GreetingReconciler):
+        is_traced = True
+
+        async def reconcile(self, request: pt.Request) -> pt.Result:
+            if self.is_traced:
+                exec(_SPAN_ID, {"__name__": "opentelemetry.sdk.trace.id_generator"})
+            return await super().reconcile(request)
+
+    live = record(path, setup_of(Traced))
+    Traced.is_traced = False  # a replay has no traces
+    assert verdicts(replayed(path, Traced)) == {Verdict.IDENTICAL: len(live)}
+
+
 class RandomReconciler(GreetingReconciler):
     async def reconcile(self, request: pt.Request) -> pt.Result:
         meta = pt.ObjectMeta(name=f"{request.name}-{secrets.token_hex(4)}", namespace=request.namespace)

@@ -17,6 +17,8 @@ from pilotage.history.tapes import current_tape, taped
 from pilotage.meta.scalars import times
 
 _OF_LOGS = "pilotage.history.records"
+_TRACES = "opentelemetry."
+"""Ids of spans are not the program's: on replay there may be no traces."""
 _lock = threading.Lock()
 _users = 0
 _urandom = os.urandom
@@ -50,7 +52,9 @@ class _TapedRandom(random.Random):
 
     def getrandbits(self, k: int, /) -> int:
         tape = current_tape()
-        return super().getrandbits(k) if tape is None else tape.random.getrandbits(k)
+        if tape is None or sys._getframe(1).f_globals.get("__name__", "").startswith(_TRACES):
+            return super().getrandbits(k)
+        return tape.random.getrandbits(k)
 
     def seed(self, a: Any = None, version: int = 2) -> None:
         tape = current_tape()
