@@ -103,6 +103,19 @@ def test_a_read_that_is_not_recorded_is_named(path: Path) -> None:
     assert outcome.text == "it reads Secret default/other, which the recorded reconcile did not"
 
 
+def test_another_read_has_the_object_as_it_was_last_seen(path: Path) -> None:
+    class Curious(GreetingReconciler):
+        async def reconcile(self, request: pt.Request) -> pt.Result:
+            await self.client.get(Greeting, "a", namespace="default")
+            return await super().reconcile(request)
+
+    record(path)
+    outcomes = replayed(path, Curious)
+    assert verdicts(outcomes) == {Verdict.IDENTICAL: len(outcomes)}
+    other = next(outcome for outcome in outcomes if outcome.key == "default/b")
+    assert other.text == "the same; it also reads Greeting default/a, as it was last seen"
+
+
 def test_one_reconcile_can_be_replayed_alone(path: Path) -> None:
     live = record(path)
     seen: list[str] = []

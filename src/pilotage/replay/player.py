@@ -15,13 +15,14 @@ import msgspec
 from pilotage.controller.controller import Controller
 from pilotage.controller.request import Request
 from pilotage.controller.worker import Worker
-from pilotage.history.records import Run, Step
+from pilotage.history.records import EventNote, ReadNote, Run, Step
+from pilotage.meta.kinds import GroupVersionKind
 from pilotage.recording.assembly import RecordedRequest, RecordedRun
 from pilotage.recording.randomness import watched_values
 from pilotage.recording.reader import Session
 from pilotage.replay.environment import ReplayManager
 from pilotage.replay.outcomes import Ended, Outcome, Verdict
-from pilotage.replay.tape import ReplayTape
+from pilotage.replay.tape import ObjectKey, ReplayTape
 from pilotage.testing.loop import VirtualLoop
 from pilotage.workqueue import WorkQueue
 
@@ -59,6 +60,7 @@ def replay(
             player = _Player(session, manager, before)
             outcomes = []
             for recorded in session.runs:
+                player.learn(recorded)
                 if numbers is None or recorded.run.number in numbers:
                     outcome, run = await player.play(recorded)
                     report(outcome, run)
@@ -128,7 +130,23 @@ class _Player:
         self._workers = {name: _worker(one) for name, one in self._controllers.items()}
         self._tapes = _Tapes()
         manager.history.subscribe(self._tapes)
+        self._known: dict[ObjectKey, bytes] = {}
         self._types = {kind.__qualname__: kind for kind in _subclasses(Request)}
+
+    def learn(self, recorded: RecordedRun) -> None:
+        """Remember the objects that the causes and the reads of a reconcile show."""
+        for _, note in recorded.run.notes:
+            if isinstance(note, EventNote) and note.origin.kind is not None:
+                self._see(note.origin.kind, note.event.namespace, note.event.name, note.event.new_data)
+        for step in recorded.run.steps:
+            if isinstance(step, ReadNote):
+                self._see(step.kind, step.namespace, step.name, step.data)
+
+    def _see(self, kind: GroupVersionKind, namespace: str, name: str, data: bytes | None) -> None:
+        if data is None:
+            self._known.pop((kind, namespace, name), None)
+        else:
+            self._known[kind, namespace, name] = data
 
     async def play(self, recorded: RecordedRun) -> tuple[Outcome, Run]:
         """Run one reconcile again."""
@@ -138,7 +156,7 @@ class _Player:
             return self._missing(run)
         loop = cast("_ReplayLoop", asyncio.get_running_loop())
         loop.set_time(run.began, self._history.time_of(run.began))
-        tape = self._tapes.next = ReplayTape(recorded)
+        tape = self._tapes.next = ReplayTape(recorded, self._known)
         request = self._request(cast("RecordedRequest", run.request))
         journal = controller.job.journal
         replayed = journal.begin(request, run.notes, loop.time(), run.priority)
@@ -182,7 +200,10 @@ def _outcome(recorded: RecordedRun, replayed: Run, tape: ReplayTape) -> Outcome:
     if ended is not None and ended.verdict is not Verdict.IDENTICAL and tape.needs_secrets:
         text = "it needs secret values, of which the recording has hashes: record with record_secrets=True"
         ended = Ended(Verdict.HIDDEN, text)
-    return _judged(run, ended or Ended(Verdict.IDENTICAL))
+    ended = ended or Ended(Verdict.IDENTICAL)
+    if tape.assumed:
+        ended.text = f"{ended.text or 'the same'}; it also reads {tape.assumed[0]}, as it was last seen"
+    return _judged(run, ended)
 
 
 def _judged(run: Run, ended: Ended) -> Outcome:

@@ -33,13 +33,21 @@ from pilotage.rest.request import READS
 T = TypeVar("T")
 
 
+ObjectKey = tuple[GroupVersionKind, str, str]
+"""Kind, namespace and name."""
+
+
 class ReplayTape:
     """Answers one reconcile from its recording."""
 
     is_replayed = True
 
-    def __init__(self, recorded: RecordedRun) -> None:
+    def __init__(self, recorded: RecordedRun, known: Mapping[ObjectKey, bytes]) -> None:
+        """`known` are the objects as they were last seen before this reconcile."""
         self._recorded = recorded
+        self._known = known
+        self.assumed: list[str] = []
+        """The objects that it reads and the recorded reconcile did not; it has them as they were last seen."""
         self.ended: Ended | None = None
         """Why the reconcile cannot go on."""
         self.needs_secrets = recorded.hidden
@@ -64,6 +72,9 @@ class ReplayTape:
             self._raise_failure(kind, namespace, name)
         if found is None and not self.has_read(kind, namespace, name):
             what = f"{kind.kind} {namespace}/{name}" if namespace else f"{kind.kind} {name}"
+            if (data := self._known.get((kind, namespace, name))) is not None:
+                self.assumed.append(what)
+                return ReadNote(kind, namespace, name, data)
             raise self._end(Verdict.LACKING, f"it reads {what}, which the recorded reconcile did not")
         if found is not None and self._recorded.hidden and found.data:
             data = _with_placeholders(kind, found.data)
