@@ -126,6 +126,8 @@ class History:
         self.numbers = itertools.count(1)
         """The numbers of the reconciles."""
         self.listeners: tuple[Listener, ...] = ()
+        self.program = ""
+        """The program, as `pilotage run` takes it; recordings have it."""
         self.hash_key = os.urandom(16)
         """The key of the hashes of secret values."""
         self.anchor: tuple[float, datetime] | None = None

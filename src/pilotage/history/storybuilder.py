@@ -233,14 +233,14 @@ class StoryBuilder:
     def _changes(self, old: bytes | memoryview, new: bytes | memoryview) -> tuple[Change, ...]:
         try:
             return tuple(differences(self.document(old), self.document(new)))
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return ()
 
     def _body(self, request: APIRequest) -> str:
         """What was sent, without secret values."""
         try:
             document = self.document(request.body)
-        except (msgspec.DecodeError, TypeError, AttributeError):
+        except (msgspec.DecodeError, RecursionError, TypeError, AttributeError):
             return ""  # a JSON patch, or YAML
         if request.resource.resource == "secrets":
             self._hider.hide(None, document)
@@ -295,7 +295,7 @@ def _object_in(call: CallNote) -> bytes | memoryview | None:
 def _header(data: bytes | memoryview | None) -> Header:
     try:
         return objects.header(data) if data else _NO_OBJECT
-    except DecodeError:
+    except (DecodeError, RecursionError):
         return _NO_OBJECT
 
 
@@ -345,7 +345,7 @@ def _kind_of_data(data: bytes | memoryview | None) -> GroupVersionKind | None:
     """The kind that an object names; None where it names none, as an item of a list does."""
     try:
         found = objects.envelope(data) if data else None
-    except DecodeError:
+    except (DecodeError, RecursionError):
         return None
     return _named_kind(found.api_version, found.kind) if found is not None else None
 

@@ -412,6 +412,10 @@ class Manager:
                 await exits.enter_async_context(self.cluster)
             if self.options.history.enabled:
                 exits.enter_context(recorded_logs(self.history, asyncio.get_running_loop().time))
+                if self.options.history.file:
+                    from pilotage.recording.recorder import recorded_file
+
+                    exits.enter_context(recorded_file(self.history, lambda: self.rest_mapper.mappings))
             self._supervision = supervise(
                 self.options,
                 self.work,

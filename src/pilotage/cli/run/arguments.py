@@ -170,6 +170,13 @@ class Flags:
     )
     explain: str | None = shared(_add_explain, default=None, manager=False)
     traceback: bool = switch("show the whole traceback of an error")
+    record: Path | None = flag(
+        "FILE",
+        "record what reconciles read and write in a file of 64 MiB, for `pilotage replay` and `pilotage why`",
+        None,
+        manager=True,
+        type=Path,
+    )
 
     @property
     def installs(self) -> bool:

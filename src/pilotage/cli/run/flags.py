@@ -98,7 +98,7 @@ def _check_processes(flags: Flags) -> None:
             "--processes needs a storage that processes can share: give --storage sqlite:PATH or etcd://HOST:PORT, or"
             " a cluster"
         )
-    for flag in ("reload", "until_idle", "serve", "metrics_secure", "debug_bind_address"):
+    for flag in ("reload", "until_idle", "serve", "metrics_secure", "debug_bind_address", "record"):
         if getattr(flags, flag):
             raise CommandError(f"{written(flag)} cannot be used with --processes: it needs one process")
 
@@ -116,6 +116,7 @@ def manager_options(flags: Flags, name: str, namespace: str, process: int = 0) -
     """The options of the manager. `name` is the program's, `namespace` the default one of its Leases, and `process` the
     number of this process among several."""
     from pilotage.cache.plan import CacheOptions
+    from pilotage.history.options import HistoryOptions
     from pilotage.manager.options import ControllerDefaults, ManagerOptions
     from pilotage.manager.reviews import with_authentication_and_authorization
 
@@ -136,6 +137,7 @@ def manager_options(flags: Flags, name: str, namespace: str, process: int = 0) -
         cache=CacheOptions(default_namespaces=flags.namespace) if flags.namespace else None,
         controller=ControllerDefaults(max_concurrent_reconciles=flags.max_concurrent_reconciles),
         checkpoint=flags.checkpoint,
+        history=HistoryOptions(file=str(flags.record or "")),
         graceful_shutdown_timeout=30.0 if grace is None else grace,
         webhook_server_options=_webhook_options(flags, process),
     )

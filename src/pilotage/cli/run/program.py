@@ -27,6 +27,7 @@ from pilotage.manager.installation import Installation
 from pilotage.manager.manager import Manager
 from pilotage.manager.processes.child import process_number
 from pilotage.manager.runs.schedule import every
+from pilotage.recording.file import check_file
 from pilotage.tasks import cancel_all
 from pilotage.telemetry.logs import logger
 
@@ -65,6 +66,7 @@ class Program:
                     self.interruption.observe(manager)
                 exits.enter_context(explaining(manager.history, self.flags, self.terminal))
                 log.info(f"Running {self.target.name} on {found.description}")
+                manager.history.program = self.target.name
                 await exits.enter_async_context(connect(found, self.terminal))
                 await exits.enter_async_context(manager)
                 await exits.enter_async_context(explained(manager, self._shown_name))
@@ -89,6 +91,8 @@ class Program:
             return RunEnvironment(own.cluster, f"its own cluster ({where})"), own
         found = await exits.enter_async_context(environment_of(self.flags))
         found.cluster.user_agent = self.name
+        if self.flags.record is not None:
+            check_file(str(self.flags.record))
         options = manager_options(self.flags, self.name, found.namespace, process_number())
         return found, Manager(found.cluster, options)
 
