@@ -157,9 +157,9 @@ class History:
         `only` names the object: `default/main` or `database/main`. At most a hundred lines are written in a second;
         then one line has the number of the reconciles that were left out.
         """
-        from pilotage.history.layout import laid_out
-        from pilotage.history.narrator import Narrator
-        from pilotage.history.selection import selected
+        from pilotage.history.narration.layout import laid_out
+        from pilotage.history.narration.narrator import Narrator
+        from pilotage.history.narration.selection import selected
 
         return Narrator(self, lambda found: write("\n".join(laid_out(found))), selected(only)).close
 

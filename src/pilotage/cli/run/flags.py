@@ -82,7 +82,7 @@ def _check(flags: Flags) -> None:
 
 
 def _check_explained(flags: Flags, text: str) -> None:
-    from pilotage.history.selection import selected
+    from pilotage.history.narration.selection import selected
 
     if flags.log_format == "json" and text.lower() not in NO:
         raise CommandError("--explain shows lines for people: leave it out with --log-format json")

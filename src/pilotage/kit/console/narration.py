@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pilotage.history.history import History
-from pilotage.history.layout import laid_out
 from pilotage.history.logs import event_text
-from pilotage.history.narrative import log_word
-from pilotage.history.narrator import Narrator, Paragraph
+from pilotage.history.narration.layout import laid_out
+from pilotage.history.narration.narrative import log_word
+from pilotage.history.narration.narrator import Narrator, Paragraph
+from pilotage.history.narration.selection import selected
 from pilotage.history.records import CURRENT
-from pilotage.history.selection import selected
 from pilotage.history.text import Line
 from pilotage.kit.console.terminal import BOLD, CYAN, DIM, GREEN, RED, YELLOW, Terminal
 from pilotage.telemetry.console import program_lines

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from pilotage.history.narrative import Heading
-from pilotage.history.narrator import Paragraph
+from pilotage.history.narration.narrative import Heading
+from pilotage.history.narration.narrator import Paragraph
 from pilotage.history.text import Line
 
 INDENT = 9

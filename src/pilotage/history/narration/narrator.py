@@ -11,9 +11,9 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from pilotage.history import narrative
-from pilotage.history.budget import LineBudget
 from pilotage.history.history import History
+from pilotage.history.narration import narrative
+from pilotage.history.narration.budget import LineBudget
 from pilotage.history.records import CURRENT, CallNote, Run, Step
 from pilotage.history.storybuilder import StoryBuilder
 from pilotage.history.text import Line
