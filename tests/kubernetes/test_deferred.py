@@ -3,31 +3,25 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 
-from pilotage.kubernetes.strategies import DeferredStrategy
-from pilotage.meta.documents import Document
+from pilotage.kubernetes.strategies import STRATEGIES, deferred
+from pilotage.server.strategies.rules import Rules
 
 
-def test_the_flags_are_known_before_the_class_is_imported() -> None:
-    strategy = DeferredStrategy(target="no.such.module:Strategy", generation=True)
-    assert strategy.generation
-    assert replace(strategy, subresources=("status",)).subresources == ("status",)
+def test_the_class_is_imported_with_the_first_strategy() -> None:
+    make = deferred("no.such.module:Strategy")
     with pytest.raises(ModuleNotFoundError):
-        strategy.prepare_for_create({})
+        make(Rules())
 
 
-def test_all_else_is_that_of_the_class() -> None:
-    strategy = replace(
-        DeferredStrategy(target="apps.replicasets:ReplicaSetStrategy", generation=True), subresources=("status",)
-    )
-    document: Document = {"metadata": {"name": "one"}, "spec": {"template": {}}}
-    assert "spec.selector" in [cause.field for cause in strategy.validate(document)]
-    strategy.prepare_for_create(document)
-    assert document["metadata"]["generation"] == 1
-    assert isinstance(strategy, DeferredStrategy)
+def test_a_strategy_has_the_rules_of_its_kind() -> None:
+    rules, make = STRATEGIES["replicasets.apps"]
+    strategy = make(rules)
+    assert type(strategy).__name__ == "ReplicaSetStrategy"
+    assert strategy.rules is rules
+    assert rules.generation
 
 
 def test_a_server_starts_without_the_rules_of_every_kind() -> None:

@@ -6,20 +6,15 @@ from typing import Any
 
 import pytest
 
-from pilotage.kubernetes.apiregistration.apiservices import APIServiceStrategy
-from pilotage.kubernetes.apps.controllerrevisions import ControllerRevisionStrategy
-from pilotage.kubernetes.networking.ingresses import IngressClassStrategy
-from pilotage.kubernetes.node.runtimeclasses import RuntimeClassStrategy
-from pilotage.kubernetes.scheduling.priorityclasses import PriorityClassStrategy
 from pilotage.meta.documents import Document
 
-from .writes import created, fields, status_written, updated
+from .writes import created, fields, status_written, strategy_of, updated
 
-SERVICE = APIServiceStrategy(subresources=("status",))
-PRIORITY = PriorityClassStrategy(generation=True)
-RUNTIME = RuntimeClassStrategy()
-INGRESS = IngressClassStrategy(generation=True)
-REVISION = ControllerRevisionStrategy()
+SERVICE = strategy_of("apiservices.apiregistration.k8s.io")
+PRIORITY = strategy_of("priorityclasses.scheduling.k8s.io")
+RUNTIME = strategy_of("runtimeclasses.node.k8s.io")
+INGRESS = strategy_of("ingressclasses.networking.k8s.io")
+REVISION = strategy_of("controllerrevisions.apps")
 
 
 def api_service(**spec: Any) -> Document:

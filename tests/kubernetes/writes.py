@@ -8,8 +8,9 @@ from typing import Any
 
 from pilotage.codec.defaults.table import Default, default_of
 from pilotage.errors import Cause
-from pilotage.kubernetes.strategies import STRATEGIES, DeferredStrategy
+from pilotage.kubernetes.kinds import KINDS
 from pilotage.meta.documents import Document, copied
+from pilotage.server.catalogue.catalogue import strategy_for
 from pilotage.server.strategies.strategy import Strategy
 from pilotage.types import builtin
 
@@ -45,27 +46,30 @@ def status_written(strategy: Strategy, old: Document, **content: Any) -> tuple[D
 
 def set_defaults(strategy: Strategy, document: Document) -> None:
     """The defaults of the kind that has this strategy, in place."""
-    for default in _defaults_of(_class_name(strategy)):
+    for default in _defaults_of(strategy):
         default(document)
     strategy.default(document)
 
 
 @cache
-def _defaults_of(strategy: str) -> list[Default]:
+def _defaults_of(strategy: Strategy) -> list[Default]:
     found = {
         default
         for mapping in builtin.resources()
-        for name in (str(mapping.resource.group_resource),)
-        if _class_name(STRATEGIES.get(f"{name}/{mapping.resource.version}") or STRATEGIES.get(name)) == strategy
+        if type(strategy_of(str(mapping.resource.group_resource), mapping.resource.version)) is type(strategy)
         and (default := default_of(mapping.gvk)) is not None
     }
     return list(found)
 
 
-def _class_name(strategy: Strategy | None) -> str:
-    if isinstance(strategy, DeferredStrategy):
-        return strategy.target.rpartition(":")[2]
-    return type(strategy).__name__
+@cache
+def strategy_of(resource: str, version: str = "") -> Strategy:
+    """The strategy of a built-in resource with its rules, at one of its versions."""
+    for mapping in builtin.resources():
+        if str(mapping.resource.group_resource) == resource and version in ("", mapping.resource.version):
+            rules, make = strategy_for(mapping, KINDS)
+            return make(rules)
+    raise LookupError(resource)
 
 
 def fields(causes: Iterable[Cause]) -> list[str]:

@@ -6,9 +6,10 @@ What only some programs need is imported on its first use: a command that reads 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from pilotage.kubernetes.actions import ACTIONS
 from pilotage.kubernetes.core.services.ranges import SERVICE_RANGES, families_of
@@ -40,7 +41,8 @@ _DEPRECATED: Mapping[GroupVersionResource, str] = {
 @cache
 def kind_set(service_ranges: tuple[str, ...]) -> KindSet:
     """The kinds of a cluster whose Services have addresses of these ranges."""
-    services = replace(STRATEGIES["services"], families=families_of(service_ranges))
+    services = STRATEGIES["services"]
+    services = services._replace(rules=replace(services.rules, families=families_of(service_ranges)))
     return KindSet(
         resources=builtin.resources,
         strategies={**STRATEGIES, "services": services},

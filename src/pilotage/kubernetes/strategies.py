@@ -1,62 +1,67 @@
-"""The strategy of each built-in resource.
+"""The settings and the strategy of each built-in resource.
 
-Differences from the default were observed on a kube-apiserver of version 1.36. The rules of a kind are in the module of
-its API group, which is imported when the kind is first used, except for those that every program uses.
+Differences from the default were observed on a kube-apiserver of version 1.36. The strategy of a kind is in the module
+of its API group, which is imported when the kind is first used, except for those that every program uses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
 from pilotage.kubernetes.coordination.leases import LeaseStrategy
-from pilotage.kubernetes.core.events import CoreEventStrategy, EventStrategy
+from pilotage.kubernetes.core.events import LIFETIME, CoreEventStrategy, EventStrategy
 from pilotage.kubernetes.core.secrets import ConfigMapStrategy, SecretStrategy
-from pilotage.kubernetes.flowcontrol.flows import FlowSchemaStrategy, PriorityLevelStrategy
-from pilotage.server.strategies.deletion import DeletionRules
-from pilotage.server.strategies.metadatachecks import BOTH, NONE, ONCE, WHOLE, Checks, MetadataChecks
+from pilotage.server.offload import COMPILED
+from pilotage.server.strategies.rules import (
+    BOTH,
+    MOST_METADATA,
+    NONE,
+    ONCE,
+    WHOLE,
+    Checks,
+    DeletionRules,
+    MetadataChecks,
+    Rules,
+    paths,
+)
 from pilotage.server.strategies.scaling import REPLICAS, REPLICAS_BY_LABELS
-from pilotage.server.strategies.strategy import Strategy, paths
+from pilotage.server.strategies.strategy import KindStrategy, Strategy
 
 _PACKAGE = "pilotage.kubernetes"
-_FLAGS = frozenset(field.name for field in fields(Strategy))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class DeferredStrategy(Strategy):
-    """Has the flags of a strategy; all else is that of the class that `target` names (`apps.jobs:JobStrategy`)."""
+def deferred(target: str) -> Callable[[Rules], Strategy]:
+    """Makes strategies of a class below this package (`apps.jobs:JobStrategy`), which is imported with the first."""
 
-    target: str
+    def make(rules: Rules) -> Strategy:
+        module, _, name = target.partition(":")
+        made: Strategy = getattr(import_module(f"{_PACKAGE}.{module}"), name)(rules)
+        return made
 
-    def __getattribute__(self, name: str) -> Any:
-        if name in _FLAGS or name == "target" or name.startswith("__"):
-            return object.__getattribute__(self, name)
-        return getattr(_loaded(self), name)
-
-
-def _loaded(strategy: DeferredStrategy) -> Strategy:
-    known: Strategy | None = strategy.__dict__.get("loaded")
-    if known is None:
-        module, _, name = strategy.target.partition(":")
-        made = getattr(import_module(f"{_PACKAGE}.{module}"), name)
-        known = made(**{flag: getattr(strategy, flag) for flag in _FLAGS})
-        object.__setattr__(strategy, "loaded", known)
-    return known
+    return make
 
 
-def _kind(target: str, checks: MetadataChecks = ONCE, **flags: Any) -> Strategy:
-    """The strategy of a class below this package, which is imported later."""
-    return DeferredStrategy(target=target, metadata_checks=checks, **flags)
+def _kind(target: str | type[Strategy], checks: MetadataChecks = ONCE, **rules: Any) -> KindStrategy:
+    """A kind with its rules, and with a class or the name of one that is imported later."""
+    make = deferred(target) if isinstance(target, str) else target
+    return KindStrategy(Rules(metadata_checks=checks, **rules), make)
 
 
-def _admission(target: str, **flags: Any) -> Strategy:
-    return _kind(f"admissionregistration.{target}", WHOLE, generation=True, unconditional_update=False, **flags)
+def _admission(target: str, **rules: Any) -> KindStrategy:
+    return _kind(
+        f"admissionregistration.{target}",
+        WHOLE,
+        generation=True,
+        unconditional_update=False,
+        qualified_finalizers=False,
+        **rules,
+    )
 
 
-def _rbac(target: str) -> Strategy:
-    return _kind(f"rbac.roles:{target}", BOTH, name_form="path", create_on_update=True)
+def _rbac(target: str, **rules: Any) -> KindStrategy:
+    return _kind(f"rbac.roles:{target}", BOTH, name_form="path", create_on_update=True, **rules)
 
 
 def _object_paths(prefix: str, stored: str, *names: str, **renamed: str) -> Mapping[str, tuple[str, ...]]:
@@ -67,6 +72,7 @@ def _object_paths(prefix: str, stored: str, *names: str, **renamed: str) -> Mapp
 _RETURNED = DeletionRules(returns_object=True)
 _ALONE = DeletionRules(has_dependents=False)
 _STATUS_ALONE = {"status": (("spec",), ("metadata",))}
+_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _NO_REPLICAS = {"spec": {"replicas": 0}}
 """kube-apiserver's own types have some values where the API has pointers."""
 _JOB_WARNING = (
@@ -74,21 +80,34 @@ _JOB_WARNING = (
     "propagationPolicy=Orphan to suppress this warning"
 )
 
-STRATEGIES: Mapping[str, Strategy] = {
+STRATEGIES: Mapping[str, KindStrategy] = {
     # the core group
-    "configmaps": ConfigMapStrategy(metadata_checks=BOTH),
+    "configmaps": _kind(ConfigMapStrategy, BOTH),
     "endpoints": _kind("core.endpoints:EndpointsStrategy", BOTH, create_on_update=True),
-    "events": CoreEventStrategy(
+    "events": _kind(
+        CoreEventStrategy,
+        NONE,
         name_form="path",
         create_on_update=True,
         selectable_fields=_object_paths(
             "involvedObject", "involvedObject", "reason", "reportingComponent", "type", source="source.component"
         ),
-        metadata_checks=NONE,
         deletion=_ALONE,
+        lifetime=LIFETIME,
+        qualified_finalizers=False,
     ),
-    "limitranges": _kind("core.limitranges:LimitRangeStrategy", WHOLE, create_on_update=True),
-    "nodes": _kind("core.nodes:NodeStrategy", BOTH, selectable_fields=paths("spec.unschedulable")),
+    "limitranges": _kind(
+        "core.limitranges:LimitRangeStrategy",
+        WHOLE,
+        create_on_update=True,
+        written_lists=(("spec", "limits"),),
+    ),
+    "nodes": _kind(
+        "core.nodes:NodeStrategy",
+        BOTH,
+        selectable_fields=paths("spec.unschedulable"),
+        gated=(("spec", "configSource"), ("status", "config")),
+    ),
     "persistentvolumes": _kind(
         "core.volumes.persistentvolumes:PersistentVolumeStrategy", MetadataChecks(Checks(0, 2)), deletion=_RETURNED
     ),
@@ -113,6 +132,7 @@ STRATEGIES: Mapping[str, Strategy] = {
         deletion=_RETURNED,
         ignored={"status": (("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences"))},
         without_table=("ephemeralcontainers", "resize"),
+        kept_by_status=("ownerReferences", "deletionTimestamp"),
     ),
     "podtemplates": _kind("core.pods.strategy:PodTemplateStrategy", generation=True, deletion=_RETURNED),
     "replicationcontrollers": _kind(
@@ -124,7 +144,7 @@ STRATEGIES: Mapping[str, Strategy] = {
         deletion=DeletionRules(policy="Orphan"),
     ),
     "resourcequotas": _kind("core.resourcequotas:ResourceQuotaStrategy", deletion=_RETURNED),
-    "secrets": SecretStrategy(selectable_fields=paths("type"), metadata_checks=BOTH),
+    "secrets": _kind(SecretStrategy, BOTH, selectable_fields=paths("type"), confidential=True),
     "serviceaccounts": _kind("core.serviceaccounts:ServiceAccountStrategy", BOTH, deletion=_RETURNED),
     "services": _kind(
         "core.services.strategy:ServiceStrategy",
@@ -132,23 +152,33 @@ STRATEGIES: Mapping[str, Strategy] = {
         create_on_update=True,
         selectable_fields=paths("spec.clusterIP", "spec.type"),
         deletion=_RETURNED,
+        allocates=True,
     ),
     # the other groups, by name
-    "mutatingadmissionpolicies.admissionregistration.k8s.io": _admission("policies:MutatingAdmissionPolicyStrategy"),
+    "mutatingadmissionpolicies.admissionregistration.k8s.io": _admission(
+        "policies:MutatingAdmissionPolicyStrategy",
+        kept_by_status=MOST_METADATA,
+        weight=COMPILED,
+    ),
     "mutatingadmissionpolicybindings.admissionregistration.k8s.io": _admission(
         "bindings:MutatingAdmissionPolicyBindingStrategy"
     ),
     "mutatingwebhookconfigurations.admissionregistration.k8s.io": _admission(
-        "webhooks:MutatingWebhookConfigurationStrategy"
+        "webhooks:MutatingWebhookConfigurationStrategy",
+        weight=COMPILED,
     ),
     "validatingadmissionpolicies.admissionregistration.k8s.io": _admission(
-        "policies:ValidatingAdmissionPolicyStrategy", ignored=_STATUS_ALONE
+        "policies:ValidatingAdmissionPolicyStrategy",
+        ignored=_STATUS_ALONE,
+        kept_by_status=MOST_METADATA,
+        weight=COMPILED,
     ),
     "validatingadmissionpolicybindings.admissionregistration.k8s.io": _admission(
         "bindings:ValidatingAdmissionPolicyBindingStrategy"
     ),
     "validatingwebhookconfigurations.admissionregistration.k8s.io": _admission(
-        "webhooks:ValidatingWebhookConfigurationStrategy"
+        "webhooks:ValidatingWebhookConfigurationStrategy",
+        weight=COMPILED,
     ),
     "apiservices.apiregistration.k8s.io": _kind(
         "apiregistration.apiservices:APIServiceStrategy",
@@ -157,12 +187,15 @@ STRATEGIES: Mapping[str, Strategy] = {
         unconditional_update=False,
         ignored=_STATUS_ALONE,
         without_table=("status",),
+        qualified_finalizers=False,
+        kept_by_status=("labels", "annotations", "finalizers", "ownerReferences"),
     ),
     "controllerrevisions.apps": _kind("apps.controllerrevisions:ControllerRevisionStrategy", BOTH),
     "daemonsets.apps": _kind(
         "apps.daemonsets:DaemonSetStrategy",
         generation=True,
-        bookmark={"metadata": {"annotations": {"deprecated.daemonset.template.generation": "0"}}},
+        bookmark={"metadata": {"annotations": {_TEMPLATE_GENERATION: "0"}}},
+        hidden_annotations=(_TEMPLATE_GENERATION,),
     ),
     "deployments.apps": _kind(
         "apps.deployments:DeploymentStrategy",
@@ -170,6 +203,7 @@ STRATEGIES: Mapping[str, Strategy] = {
         scale=REPLICAS,
         ignored={"status": (("spec",), ("metadata", "labels"))},
         bookmark=_NO_REPLICAS,
+        kept_by_status=("labels",),
     ),
     "replicasets.apps": _kind(
         "apps.replicasets:ReplicaSetStrategy", generation=True, scale=REPLICAS, bookmark=_NO_REPLICAS
@@ -180,6 +214,7 @@ STRATEGIES: Mapping[str, Strategy] = {
         generation=True,
         scale=REPLICAS,
         bookmark=_NO_REPLICAS,
+        gated=(("spec", "updateStrategy", "rollingUpdate", "maxUnavailable"),),
     ),
     "horizontalpodautoscalers.autoscaling": _kind("autoscaling.autoscalers:AutoscalerStrategy"),
     "horizontalpodautoscalers.autoscaling/v1": _kind("autoscaling.autoscalers:AutoscalerV1Strategy"),
@@ -204,28 +239,60 @@ STRATEGIES: Mapping[str, Strategy] = {
         },
         without_table=("approval",),
     ),
-    "leases.coordination.k8s.io": LeaseStrategy(unconditional_update=False, create_on_update=True),
-    "endpointslices.discovery.k8s.io": _kind("discovery.endpointslices:EndpointSliceStrategy", WHOLE, generation=True),
-    "events.events.k8s.io": EventStrategy(
+    "leases.coordination.k8s.io": _kind(
+        LeaseStrategy,
+        unconditional_update=False,
+        create_on_update=True,
+        qualified_finalizers=False,
+        gated=(("spec", "strategy"), ("spec", "preferredHolder")),
+    ),
+    "endpointslices.discovery.k8s.io": _kind(
+        "discovery.endpointslices:EndpointSliceStrategy",
+        WHOLE,
+        generation=True,
+        immutable=("addressType",),
+        written_lists=(("endpoints",),),
+    ),
+    "events.events.k8s.io": _kind(
+        EventStrategy,
         create_on_update=True,
         selectable_fields=_object_paths(
             "regarding", "involvedObject", "reason", "type", reportingController="reportingComponent"
         ),
         deletion=_ALONE,
+        lifetime=LIFETIME,
     ),
-    "flowschemas.flowcontrol.apiserver.k8s.io": FlowSchemaStrategy(
-        generation=True, metadata_checks=WHOLE, ignored=_STATUS_ALONE
+    "flowschemas.flowcontrol.apiserver.k8s.io": _kind(
+        "flowcontrol.flows:FlowSchemaStrategy", WHOLE, generation=True, ignored=_STATUS_ALONE, kept_by_status=None
     ),
-    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": PriorityLevelStrategy(
-        generation=True, metadata_checks=WHOLE, ignored=_STATUS_ALONE
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": _kind(
+        "flowcontrol.flows:PriorityLevelStrategy", WHOLE, generation=True, ignored=_STATUS_ALONE, kept_by_status=None
     ),
-    "ingressclasses.networking.k8s.io": _kind("networking.ingresses:IngressClassStrategy", BOTH, generation=True),
+    "ingressclasses.networking.k8s.io": _kind(
+        "networking.ingresses:IngressClassStrategy",
+        BOTH,
+        generation=True,
+        immutable=("spec.controller",),
+    ),
     "ingresses.networking.k8s.io": _kind("networking.ingresses:IngressStrategy", BOTH, generation=True),
-    "ipaddresses.networking.k8s.io": _kind("networking.addresses:IPAddressStrategy", name_form="path"),
+    "ipaddresses.networking.k8s.io": _kind(
+        "networking.addresses:IPAddressStrategy",
+        name_form="path",
+        immutable=("spec.parentRef",),
+    ),
     "networkpolicies.networking.k8s.io": _kind("networking.networkpolicies:NetworkPolicyStrategy", generation=True),
-    "servicecidrs.networking.k8s.io": _kind("networking.addresses:ServiceCIDRStrategy", ignored=_STATUS_ALONE),
+    "servicecidrs.networking.k8s.io": _kind(
+        "networking.addresses:ServiceCIDRStrategy",
+        ignored=_STATUS_ALONE,
+        kept_by_status=MOST_METADATA,
+    ),
     "runtimeclasses.node.k8s.io": _kind(
-        "node.runtimeclasses:RuntimeClassStrategy", BOTH, unconditional_update=False, create_on_update=True
+        "node.runtimeclasses:RuntimeClassStrategy",
+        BOTH,
+        unconditional_update=False,
+        create_on_update=True,
+        immutable=("handler",),
+        qualified_finalizers=False,
     ),
     "poddisruptionbudgets.policy": _kind(
         "policy.disruptionbudgets:PodDisruptionBudgetStrategy",
@@ -233,13 +300,25 @@ STRATEGIES: Mapping[str, Strategy] = {
         name_form="path",
         generation=True,
         unconditional_update=False,
+        qualified_finalizers=False,
     ),
     "clusterrolebindings.rbac.authorization.k8s.io": _rbac("ClusterRoleBindingStrategy"),
-    "clusterroles.rbac.authorization.k8s.io": _rbac("ClusterRoleStrategy"),
+    "clusterroles.rbac.authorization.k8s.io": _rbac(
+        "ClusterRoleStrategy",
+        written_lists=(("rules",),),
+    ),
     "rolebindings.rbac.authorization.k8s.io": _rbac("RoleBindingStrategy"),
-    "roles.rbac.authorization.k8s.io": _rbac("RoleStrategy"),
+    "roles.rbac.authorization.k8s.io": _rbac(
+        "RoleStrategy",
+        written_lists=(("rules",),),
+    ),
     "deviceclasses.resource.k8s.io": _kind(
-        "resource.classes:DeviceClassStrategy", BOTH, generation=True, generate_name_checked=False, deletion=_RETURNED
+        "resource.classes:DeviceClassStrategy",
+        BOTH,
+        generation=True,
+        generate_name_checked=False,
+        deletion=_RETURNED,
+        weight=COMPILED,
     ),
     "resourceclaims.resource.k8s.io": _kind(
         "resource.claims:ResourceClaimStrategy",
@@ -247,9 +326,14 @@ STRATEGIES: Mapping[str, Strategy] = {
         deletion=_RETURNED,
         ignored=_STATUS_ALONE,
         without_table=("status",),
+        weight=COMPILED,
+        kept_by_status=MOST_METADATA,
     ),
     "resourceclaimtemplates.resource.k8s.io": _kind(
-        "resource.claims:ResourceClaimTemplateStrategy", BOTH, deletion=_RETURNED
+        "resource.claims:ResourceClaimTemplateStrategy",
+        BOTH,
+        deletion=_RETURNED,
+        weight=COMPILED,
     ),
     "resourceslices.resource.k8s.io": _kind(
         "resource.slices:ResourceSliceStrategy",
@@ -258,21 +342,41 @@ STRATEGIES: Mapping[str, Strategy] = {
         unselectable="field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {}",
         deletion=_RETURNED,
     ),
-    "priorityclasses.scheduling.k8s.io": _kind("scheduling.priorityclasses:PriorityClassStrategy", generation=True),
-    "csidrivers.storage.k8s.io": _kind("storage.csi:CSIDriverStrategy", unconditional_update=False, deletion=_RETURNED),
+    "priorityclasses.scheduling.k8s.io": _kind(
+        "scheduling.priorityclasses:PriorityClassStrategy",
+        generation=True,
+        protected_names=("system-node-critical", "system-cluster-critical"),
+        protection="this is a system priority class and cannot be deleted",
+    ),
+    "csidrivers.storage.k8s.io": _kind(
+        "storage.csi:CSIDriverStrategy",
+        unconditional_update=False,
+        deletion=_RETURNED,
+        gated=(("spec", "preventPodSchedulingIfMissing"),),
+    ),
     "csinodes.storage.k8s.io": _kind(
-        "storage.csi:CSINodeStrategy", WHOLE, unconditional_update=False, deletion=_RETURNED
+        "storage.csi:CSINodeStrategy",
+        WHOLE,
+        unconditional_update=False,
+        deletion=_RETURNED,
+        written_lists=(("spec", "drivers"),),
     ),
     "csistoragecapacities.storage.k8s.io": _kind(
         "storage.classes:CSIStorageCapacityStrategy", unconditional_update=False
     ),
-    "storageclasses.storage.k8s.io": _kind("storage.classes:StorageClassStrategy", BOTH, deletion=_RETURNED),
+    "storageclasses.storage.k8s.io": _kind(
+        "storage.classes:StorageClassStrategy",
+        BOTH,
+        deletion=_RETURNED,
+        immutable=("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
+    ),
     "volumeattachments.storage.k8s.io": _kind(
         "storage.volumeattachments:VolumeAttachmentStrategy",
         MetadataChecks(Checks(0, 1), Checks(0, 0)),
         unconditional_update=False,
         deletion=_RETURNED,
         ignored=_STATUS_ALONE,
+        kept_by_status=MOST_METADATA,
     ),
     "volumeattributesclasses.storage.k8s.io": _kind(
         "storage.classes:VolumeAttributesClassStrategy", deletion=_RETURNED

@@ -22,12 +22,11 @@ if TYPE_CHECKING:
     from pilotage.server.context import RegistryContext
     from pilotage.server.loops.progress import LogLoop, Note
     from pilotage.server.resources import ResourceInfo
-    from pilotage.server.strategies.custom import CustomResourceStrategy
-    from pilotage.server.strategies.strategy import Strategy
+    from pilotage.server.strategies.strategy import KindStrategy
 
 
 class Allocator(AbstractAsyncContextManager["Allocator"], Protocol):
-    """Gives objects what they must have alone, such as addresses: those whose strategy has `allocates`."""
+    """Gives objects what they must have alone, such as addresses: those whose rules have `allocates`."""
 
     async def allocate(
         self, info: ResourceInfo, document: Document, own: Entry | None, *, dry_run: bool
@@ -120,13 +119,14 @@ class KindSet:
 
     resources: Callable[[], Iterable[RESTMapping]] = tuple
     """The built-in resources, beside those that each server needs."""
-    strategies: Mapping[str, Strategy] = field(default_factory=dict)
-    """The rules of a resource: by name (`pods`, `jobs.batch`), or by name and version (`events.events.k8s.io/v1`)."""
+    strategies: Mapping[str, KindStrategy] = field(default_factory=dict)
+    """The rules and the strategy of a resource: by name (`pods`, `jobs.batch`), or by name and version
+    (`events.events.k8s.io/v1`)."""
     stored_as: Mapping[GroupVersionResource, GroupVersionResource] = field(default_factory=dict)
     """The resources whose objects are kept in the form of another one."""
     deprecated: Mapping[GroupVersionResource, str] = field(default_factory=dict)
     """The warnings for deprecated kinds."""
-    custom: Mapping[GroupResource, type[CustomResourceStrategy]] = field(default_factory=dict)
+    custom: Mapping[GroupResource, KindStrategy] = field(default_factory=dict)
     """The custom resources with rules of their own."""
     rows: Callable[[GroupResource], Rows | None] = _no_rows
     """The rows of a resource in Tables; None: its names and times."""

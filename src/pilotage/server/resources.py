@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # compiled on use: a program that touches three kinds pays fo
     from pilotage.codec.structure import Structure
     from pilotage.schema.structural import StructuralSchema
     from pilotage.server.kinds import Action, Rows
+    from pilotage.server.strategies.rules import Rules
     from pilotage.server.strategies.strategy import Strategy
     from pilotage.server.webhooks.endpoints import DefinitionConversion
 
@@ -29,12 +30,13 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
 
 
 class ResourceInfo(Value, frozen=True, eq=False, dict=True):
-    """One resource at one version: its names and scope, its strategy and its schema."""
+    """One resource at one version: its names and scope, its rules and its schema."""
 
     __unshown__ = frozenset({"compile_schema", "load_rows", "openapi", "versions"})
 
     mapping: RESTMapping
-    strategy: Strategy
+    rules: Rules
+    make_strategy: Callable[[Rules], Strategy]
     compile_schema: Callable[[], StructuralSchema | None] = lambda: None
     """Only custom resources have one: that of the CRD."""
     custom: bool = False
@@ -67,6 +69,11 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
     """Loads the rows of a built-in kind in Tables."""
     accepted_list_kind: str = ""
     """The kind of lists that a CRD declares."""
+
+    @cached_property
+    def strategy(self) -> Strategy:
+        """What the kind does in a write; its class is imported now."""
+        return self.make_strategy(self.rules)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -164,10 +171,12 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
         them."""
         from pilotage.server.strategies.custom import CustomResourceStrategy  # loaded with the first definition
 
-        schema, strategy = self.schema, self.strategy
+        schema = self.schema
         if schema is None or not schema.may_accept or len(self.versions) != 1 or self.terminating:
             return False
-        return type(strategy) is CustomResourceStrategy and strategy.scale is None  # others have rules of their own
+        return (
+            type(self.strategy) is CustomResourceStrategy and self.rules.scale is None
+        )  # others have rules of their own
 
     @cached_property
     def plain_head(self) -> bytes:

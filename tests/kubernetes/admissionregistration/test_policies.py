@@ -4,21 +4,12 @@ from typing import Any
 
 import pytest
 
-from pilotage.kubernetes.admissionregistration.bindings import (
-    MutatingAdmissionPolicyBindingStrategy,
-    ValidatingAdmissionPolicyBindingStrategy,
-)
-from pilotage.kubernetes.admissionregistration.policies import (
-    MutatingAdmissionPolicyStrategy,
-    ValidatingAdmissionPolicyStrategy,
-)
+from ..writes import created, fields, status_written, strategy_of, updated
 
-from ..writes import created, fields, status_written, updated
-
-STRATEGY = ValidatingAdmissionPolicyStrategy(generation=True, subresources=("status",))
-MUTATING = MutatingAdmissionPolicyStrategy(generation=True)
-BINDING = ValidatingAdmissionPolicyBindingStrategy(generation=True)
-MUTATING_BINDING = MutatingAdmissionPolicyBindingStrategy(generation=True)
+STRATEGY = strategy_of("validatingadmissionpolicies.admissionregistration.k8s.io")
+MUTATING = strategy_of("mutatingadmissionpolicies.admissionregistration.k8s.io")
+BINDING = strategy_of("validatingadmissionpolicybindings.admissionregistration.k8s.io")
+MUTATING_BINDING = strategy_of("mutatingadmissionpolicybindings.admissionregistration.k8s.io")
 RULE = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["deployments"]}
 SPEC: dict[str, Any] = {
     "matchConstraints": {"resourceRules": [RULE]},

@@ -4,16 +4,12 @@ from typing import Any
 
 import pytest
 
-from pilotage.kubernetes.admissionregistration.webhooks import (
-    MutatingWebhookConfigurationStrategy,
-    ValidatingWebhookConfigurationStrategy,
-)
 from pilotage.meta.documents import copied
 
-from ..writes import created, fields, updated
+from ..writes import created, fields, strategy_of, updated
 
-STRATEGY = ValidatingWebhookConfigurationStrategy(generation=True)
-MUTATING = MutatingWebhookConfigurationStrategy(generation=True)
+STRATEGY = strategy_of("validatingwebhookconfigurations.admissionregistration.k8s.io")
+MUTATING = strategy_of("mutatingwebhookconfigurations.admissionregistration.k8s.io")
 RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
 HOOK: dict[str, Any] = {
     "name": "a.example.com",

@@ -3,12 +3,11 @@ from __future__ import annotations
 import pytest
 
 from pilotage.errors import BadRequest
-from pilotage.kubernetes.apps.daemonsets import DaemonSetStrategy
 
-from ..writes import created, fields, status_written, updated
+from ..writes import created, fields, status_written, strategy_of, updated
 from .test_deployments import spec
 
-STRATEGY = DaemonSetStrategy(generation=True, subresources=("status",))
+STRATEGY = strategy_of("daemonsets.apps")
 GENERATION = "deprecated.daemonset.template.generation"
 
 

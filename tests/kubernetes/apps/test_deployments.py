@@ -2,11 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilotage.kubernetes.apps.deployments import DeploymentStrategy
+from ..writes import created, fields, status_written, strategy_of, updated
 
-from ..writes import created, fields, status_written, updated
-
-STRATEGY = DeploymentStrategy(generation=True, subresources=("status",))
+STRATEGY = strategy_of("deployments.apps")
 
 
 def spec(**more: Any) -> dict[str, Any]:

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-from pilotage.kubernetes.apps.replicasets import ReplicaSetStrategy, ReplicationControllerStrategy
-
-from ..writes import created, fields, status_written, updated
+from ..writes import created, fields, status_written, strategy_of, updated
 from .test_deployments import spec
 
-STRATEGY = ReplicaSetStrategy(generation=True, subresources=("status",))
-CONTROLLERS = ReplicationControllerStrategy(generation=True, subresources=("status",))
+STRATEGY = strategy_of("replicasets.apps")
+CONTROLLERS = strategy_of("replicationcontrollers")
 
 
 def test_a_replica_set_has_one_replica() -> None:

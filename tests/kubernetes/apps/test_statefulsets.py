@@ -2,12 +2,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilotage.kubernetes.apps.statefulsets import StatefulSetStrategy
-
-from ..writes import created, fields, status_written, updated
+from ..writes import created, fields, status_written, strategy_of, updated
 from .test_deployments import spec
 
-STRATEGY = StatefulSetStrategy(generation=True, subresources=("status",))
+STRATEGY = strategy_of("statefulsets.apps")
 
 
 def claim(**more: Any) -> dict[str, Any]:

@@ -4,12 +4,10 @@ from typing import Any
 
 import pytest
 
-from pilotage.kubernetes.autoscaling.autoscalers import AutoscalerStrategy, AutoscalerV1Strategy
+from ..writes import created, fields, status_written, strategy_of, updated
 
-from ..writes import created, fields, status_written, updated
-
-STRATEGY = AutoscalerStrategy(subresources=("status",))
-OLDER = AutoscalerV1Strategy(subresources=("status",))
+STRATEGY = strategy_of("horizontalpodautoscalers.autoscaling", "v2")
+OLDER = strategy_of("horizontalpodautoscalers.autoscaling", "v1")
 TARGET = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
 
 

@@ -4,12 +4,10 @@ from typing import Any
 
 import pytest
 
-from pilotage.kubernetes.batch.cronjobs import CronJobStrategy
-
-from ..writes import created, fields, updated
+from ..writes import created, fields, strategy_of, updated
 from .test_jobs import spec as job_spec
 
-STRATEGY = CronJobStrategy(generation=True, subresources=("status",))
+STRATEGY = strategy_of("cronjobs.batch")
 
 
 def spec(**more: Any) -> dict[str, Any]:

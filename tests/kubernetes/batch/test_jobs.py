@@ -4,11 +4,9 @@ from typing import Any
 
 import pytest
 
-from pilotage.kubernetes.batch.jobs import JobStrategy
+from ..writes import created, fields, status_written, strategy_of, updated
 
-from ..writes import created, fields, status_written, updated
-
-STRATEGY = JobStrategy(generation=True, subresources=("status",))
+STRATEGY = strategy_of("jobs.batch")
 METADATA = {"name": "one", "namespace": "n", "uid": "u1"}
 
 

@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from pilotage.kubernetes.certificates.requests import CertificateSigningRequestStrategy
 from pilotage.meta.documents import Document
 from pilotage.rest.request import User
 
-from ..writes import created, fields, status_written, updated
+from ..writes import created, fields, status_written, strategy_of, updated
 
-STRATEGY = CertificateSigningRequestStrategy(name_form="path", subresources=("status", "approval"))
+STRATEGY = strategy_of("certificatesigningrequests.certificates.k8s.io")
 
 SHA_1_REQUEST = b"""\
 -----BEGIN CERTIFICATE REQUEST-----

@@ -6,13 +6,10 @@ from typing import Any
 
 import pytest
 
-from pilotage.kubernetes.core.limitranges import LimitRangeStrategy
-from pilotage.kubernetes.core.resourcequotas import ResourceQuotaStrategy
+from ..writes import created, fields, status_written, strategy_of, updated
 
-from ..writes import created, fields, status_written, updated
-
-LIMITS = LimitRangeStrategy()
-QUOTA = ResourceQuotaStrategy(subresources=("status",))
+LIMITS = strategy_of("limitranges")
+QUOTA = strategy_of("resourcequotas")
 
 
 def limit(**content: Any) -> list[str]:

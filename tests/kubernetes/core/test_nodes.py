@@ -4,11 +4,9 @@ from typing import Any
 
 import pytest
 
-from pilotage.kubernetes.core.nodes import NodeStrategy
+from ..writes import created, fields, status_written, strategy_of, updated
 
-from ..writes import created, fields, status_written, updated
-
-STRATEGY = NodeStrategy(subresources=("status",))
+STRATEGY = strategy_of("nodes")
 
 
 def test_the_single_network_and_the_first_of_the_list_agree() -> None:

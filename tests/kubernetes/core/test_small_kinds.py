@@ -6,15 +6,11 @@ from typing import Any
 
 import pytest
 
-from pilotage.kubernetes.core.endpoints import EndpointsStrategy
-from pilotage.kubernetes.core.serviceaccounts import ServiceAccountStrategy
-from pilotage.server.strategies.namespaces import NamespaceStrategy
+from ..writes import created, fields, status_written, strategy_of, updated
 
-from ..writes import created, fields, status_written, updated
-
-ENDPOINTS = EndpointsStrategy()
-NAMESPACE = NamespaceStrategy(subresources=("status",))
-ACCOUNT = ServiceAccountStrategy()
+ENDPOINTS = strategy_of("endpoints")
+NAMESPACE = strategy_of("namespaces")
+ACCOUNT = strategy_of("serviceaccounts")
 
 
 @pytest.mark.parametrize(

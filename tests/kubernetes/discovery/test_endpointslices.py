@@ -4,11 +4,9 @@ from typing import Any
 
 import pytest
 
-from pilotage.kubernetes.discovery.endpointslices import EndpointSliceStrategy
+from ..writes import created, fields, strategy_of, updated
 
-from ..writes import created, fields, updated
-
-STRATEGY = EndpointSliceStrategy(generation=True)
+STRATEGY = strategy_of("endpointslices.discovery.k8s.io")
 
 
 def test_ports_have_a_name_and_a_protocol() -> None:

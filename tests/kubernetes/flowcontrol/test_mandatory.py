@@ -6,11 +6,15 @@ from pathlib import Path
 import pytest
 
 from pilotage.kubernetes import bootstrap
-from pilotage.kubernetes.flowcontrol.flows import FlowSchemaStrategy, PriorityLevelStrategy
 from pilotage.meta.documents import Document
 
+from ..writes import strategy_of
+
 ROWS = json.loads((Path(bootstrap.__file__).parent / "data" / "cluster.json").read_text())
-STRATEGIES = {"FlowSchema": FlowSchemaStrategy(), "PriorityLevelConfiguration": PriorityLevelStrategy()}
+STRATEGIES = {
+    "FlowSchema": strategy_of("flowschemas.flowcontrol.apiserver.k8s.io"),
+    "PriorityLevelConfiguration": strategy_of("prioritylevelconfigurations.flowcontrol.apiserver.k8s.io"),
+}
 
 
 def recorded(kind: str) -> list[Document]:

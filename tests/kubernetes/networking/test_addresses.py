@@ -4,12 +4,10 @@ from typing import Any
 
 import pytest
 
-from pilotage.kubernetes.networking.addresses import IPAddressStrategy, ServiceCIDRStrategy
+from ..writes import NOW, created, fields, status_written, strategy_of, updated
 
-from ..writes import NOW, created, fields, status_written, updated
-
-ADDRESSES = IPAddressStrategy(name_form="path")
-RANGES = ServiceCIDRStrategy()
+ADDRESSES = strategy_of("ipaddresses.networking.k8s.io")
+RANGES = strategy_of("servicecidrs.networking.k8s.io")
 PARENT = {"resource": "services", "namespace": "default", "name": "a"}
 
 

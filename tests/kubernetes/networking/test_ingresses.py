@@ -4,11 +4,9 @@ from typing import Any
 
 import pytest
 
-from pilotage.kubernetes.networking.ingresses import IngressStrategy
+from ..writes import created, fields, status_written, strategy_of, updated
 
-from ..writes import created, fields, status_written, updated
-
-STRATEGY = IngressStrategy(generation=True, subresources=("status",))
+STRATEGY = strategy_of("ingresses.networking.k8s.io")
 SERVICE = {"service": {"name": "s", "port": {"number": 80}}}
 
 

@@ -4,11 +4,9 @@ from typing import Any
 
 import pytest
 
-from pilotage.kubernetes.networking.networkpolicies import NetworkPolicyStrategy
+from ..writes import created, fields, strategy_of, updated
 
-from ..writes import created, fields, updated
-
-STRATEGY = NetworkPolicyStrategy(generation=True)
+STRATEGY = strategy_of("networkpolicies.networking.k8s.io")
 
 
 def test_a_policy_is_for_ingress_and_for_egress_if_it_has_rules_for_it() -> None:

@@ -4,11 +4,9 @@ from typing import Any
 
 import pytest
 
-from pilotage.kubernetes.policy.disruptionbudgets import PodDisruptionBudgetStrategy
+from ..writes import created, fields, status_written, strategy_of, updated
 
-from ..writes import created, fields, status_written, updated
-
-STRATEGY = PodDisruptionBudgetStrategy(generation=True, subresources=("status",))
+STRATEGY = strategy_of("poddisruptionbudgets.policy")
 
 
 @pytest.mark.parametrize(

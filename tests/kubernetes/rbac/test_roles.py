@@ -4,18 +4,12 @@ from typing import Any
 
 import pytest
 
-from pilotage.kubernetes.rbac.roles import (
-    GROUP,
-    ClusterRoleBindingStrategy,
-    ClusterRoleStrategy,
-    RoleBindingStrategy,
-    RoleStrategy,
-)
+from pilotage.kubernetes.rbac.roles import GROUP
 
-from ..writes import created, fields, updated
+from ..writes import created, fields, strategy_of, updated
 
-ROLE, CLUSTER_ROLE = RoleStrategy(), ClusterRoleStrategy()
-BINDING, CLUSTER_BINDING = RoleBindingStrategy(), ClusterRoleBindingStrategy()
+ROLE, CLUSTER_ROLE = strategy_of(f"roles.{GROUP}"), strategy_of(f"clusterroles.{GROUP}")
+BINDING, CLUSTER_BINDING = strategy_of(f"rolebindings.{GROUP}"), strategy_of(f"clusterrolebindings.{GROUP}")
 REFERENCE = {"kind": "ClusterRole", "name": "view"}
 
 

@@ -4,13 +4,11 @@ from typing import Any
 
 import pytest
 
-from pilotage.kubernetes.resource.claims import ResourceClaimStrategy, ResourceClaimTemplateStrategy
-from pilotage.kubernetes.resource.classes import DeviceClassStrategy
 from pilotage.meta.documents import Document
 
-from ..writes import created, fields, status_written, updated
+from ..writes import created, fields, status_written, strategy_of, updated
 
-STRATEGY = ResourceClaimStrategy(subresources=("status",))
+STRATEGY = strategy_of("resourceclaims.resource.k8s.io")
 ALLOCATED = {"request": "r", "driver": "d.example", "pool": "p", "device": "d0"}
 
 
@@ -97,7 +95,7 @@ def test_the_status_of_a_claim_is_written_without_its_labels() -> None:
 
 
 def test_a_template_has_a_claim_and_only_labels_and_annotations() -> None:
-    strategy = ResourceClaimTemplateStrategy()
+    strategy = strategy_of("resourceclaimtemplates.resource.k8s.io")
     _, causes = created(strategy, spec={"metadata": {"labels": {"a": "b"}}, "spec": claim()})
     assert not causes
     _, causes = created(strategy, spec={"metadata": {"name": "a"}, "spec": claim({"name": "r"})})
@@ -113,7 +111,7 @@ def test_a_template_has_a_claim_and_only_labels_and_annotations() -> None:
     ],
 )
 def test_a_device_class_is_checked(spec: Document, where: str) -> None:
-    _, causes = created(DeviceClassStrategy(generation=True), spec=spec)
+    _, causes = created(strategy_of("deviceclasses.resource.k8s.io"), spec=spec)
     assert fields(causes) == [where]
 
 

@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 
-from pilotage.kubernetes.resource.slices import ResourceSliceStrategy
 from pilotage.meta.documents import Document, copied
 
-from ..writes import created, fields, updated
+from ..writes import created, fields, strategy_of, updated
 
-STRATEGY = ResourceSliceStrategy(generation=True)
+STRATEGY = strategy_of("resourceslices.resource.k8s.io")
 SPEC: dict[str, Any] = {
     "driver": "d.example.com",
     "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},

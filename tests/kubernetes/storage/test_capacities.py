@@ -4,12 +4,10 @@ from typing import Any
 
 import pytest
 
-from pilotage.kubernetes.storage.classes import CSIStorageCapacityStrategy, VolumeAttributesClassStrategy
+from ..writes import created, fields, strategy_of, updated
 
-from ..writes import created, fields, updated
-
-CAPACITIES = CSIStorageCapacityStrategy()
-CLASSES = VolumeAttributesClassStrategy()
+CAPACITIES = strategy_of("csistoragecapacities.storage.k8s.io")
+CLASSES = strategy_of("volumeattributesclasses.storage.k8s.io")
 CAPACITY: dict[str, Any] = {"storageClassName": "s", "nodeTopology": {"matchLabels": {"a": "b"}}, "capacity": "1Gi"}
 CLASS: dict[str, Any] = {"driverName": "d.example.com", "parameters": {"a": "b"}}
 

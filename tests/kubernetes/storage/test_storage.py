@@ -4,16 +4,12 @@ from typing import Any
 
 import pytest
 
-from pilotage.kubernetes.storage.classes import StorageClassStrategy
-from pilotage.kubernetes.storage.csi import CSIDriverStrategy, CSINodeStrategy
-from pilotage.kubernetes.storage.volumeattachments import VolumeAttachmentStrategy
+from ..writes import created, fields, status_written, strategy_of, updated
 
-from ..writes import created, fields, status_written, updated
-
-CLASSES = StorageClassStrategy()
-DRIVERS = CSIDriverStrategy()
-NODES = CSINodeStrategy()
-ATTACHMENTS = VolumeAttachmentStrategy(subresources=("status",))
+CLASSES = strategy_of("storageclasses.storage.k8s.io")
+DRIVERS = strategy_of("csidrivers.storage.k8s.io")
+NODES = strategy_of("csinodes.storage.k8s.io")
+ATTACHMENTS = strategy_of("volumeattachments.storage.k8s.io")
 
 
 def test_volumes_of_a_class_are_bound_at_once_and_deleted() -> None:

@@ -13,7 +13,8 @@ from pilotage.server.strategies.needed import NEEDED
 from ..registries import definition
 
 NOW = "2024-01-01T00:00:00Z"
-STRATEGY = NEEDED["customresourcedefinitions.apiextensions.k8s.io"]
+_RULES, _MAKE = NEEDED["customresourcedefinitions.apiextensions.k8s.io"]
+STRATEGY = _MAKE(_RULES)
 
 
 def named(plural: str, **names: Any) -> dict[str, Any]:

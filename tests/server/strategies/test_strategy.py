@@ -17,6 +17,7 @@ from pilotage.server.catalogue.catalogue import Catalogue
 from pilotage.server.catalogue.custom import resources_of
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.metadata import deduplicate_owners, wipe
+from pilotage.server.strategies.rules import Rules
 from pilotage.server.strategies.strategy import Strategy
 from pilotage.server.verbs.identity import check_identity, check_uid, check_version, version_number
 from pilotage.server.writes import steps
@@ -51,15 +52,14 @@ def stored(**more: Any) -> Document:
 
 
 class _Fixed(Strategy):
-    immutable = ("kind", "spec.size")
-
     def validate(self, document: Document) -> list[Cause]:
         return [invalid("spec.color", document["spec"]["color"], "no such color")]
 
 
 def test_an_update_reports_what_is_wrong_and_then_what_may_not_change() -> None:
+    strategy = _Fixed(Rules(immutable=("kind", "spec.size")))
     document, old = stored(spec={"color": "x", "size": 2}), stored(spec={"color": "x", "size": 1})
-    assert [f"{cause.field}: {cause.message}" for cause in _Fixed().validate_update(document, old)] == [
+    assert [f"{cause.field}: {cause.message}" for cause in strategy.validate_update(document, old)] == [
         'spec.color: Invalid value: "x": no such color',
         "spec.size: Invalid value: 2: field is immutable",
     ]
@@ -176,7 +176,7 @@ class _Counting(Strategy):
 
 
 async def test_a_strategy_validates_a_status_that_is_written() -> None:
-    info = replace(await built_in(), strategy=_Counting(subresources=("status",)))
+    info = replace(await built_in(), rules=Rules(subresources=("status",)), make_strategy=_Counting)
     request = replace(UPDATE, subresource="status")
     old = stored() | {"status": {"count": 2}}
     assert not steps.validate_update(info, request, old | {"status": {"count": 3}}, old)
@@ -191,6 +191,6 @@ class _Endless(Strategy):
 
 
 async def test_a_strategy_is_not_asked_for_more_causes_than_an_answer_has() -> None:
-    info = replace(await built_in(), strategy=_Endless())
+    info = replace(await built_in(), make_strategy=_Endless)
     assert len(steps.validate_create(info, UPDATE, stored())) == MAX_CAUSES + 1
     assert len(steps.validate_update(info, UPDATE, stored(), stored())) == MAX_CAUSES + 1

@@ -226,4 +226,4 @@ async def test_a_job_that_cannot_be_deleted_is_reported_with_the_warning_about_i
     async with opened() as api:
         with pytest.raises(NotFound) as caught:
             await api.delete(GroupVersionResource("batch", "v1", "jobs"), "none", "default")
-    assert caught.value.warnings == (STRATEGIES["jobs.batch"].deletion.warning,)
+    assert caught.value.warnings == (STRATEGIES["jobs.batch"].rules.deletion.warning,)

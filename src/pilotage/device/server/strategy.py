@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec.structs import replace
 
 from pilotage.device.server.storageversion import public
 from pilotage.device.wire import documents
 from pilotage.device.wire.generation import RESOURCE
 from pilotage.errors import DecodeError
 from pilotage.meta.documents import Document
-from pilotage.meta.validation.names import NameForm
 from pilotage.rest.request import PatchType
 from pilotage.server import soundness
 from pilotage.server.definitions import collection_of
 from pilotage.server.kinds import KindSet
-from pilotage.server.strategies.custom import CustomResourceStrategy
+from pilotage.server.strategies.custom import CUSTOM, CustomResourceStrategy
+from pilotage.server.strategies.strategy import KindStrategy
 from pilotage.storage.interface import Entry
 
 _GPUS = f"/{collection_of(RESOURCE.group, RESOURCE.resource)}"
@@ -26,18 +26,8 @@ _CONDITIONS: Document = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class GPUStrategy(CustomResourceStrategy):
     """Names may be UUIDs in any case, a create may have a status, and patches merge conditions by type."""
-
-    name_form: NameForm = "path"
-    unconditional_update: bool = True
-
-    patch_types = (PatchType.JSON, PatchType.MERGE, PatchType.STRATEGIC)
-    merge_schema = {"properties": {"status": {"properties": {"conditions": _CONDITIONS}}}}
-    uid_precondition = False  # admission refuses another uid: NVIDIA's clients of V8 expect 400 or 422, not 409
-    managed_fields = False  # the Device API has no field for them
-    decorated = True
 
     def prepare_for_create(self, document: Document) -> None:
         document["metadata"]["generation"] = 1
@@ -46,7 +36,17 @@ class GPUStrategy(CustomResourceStrategy):
         return public(data)
 
 
-KINDS = KindSet(custom={RESOURCE.group_resource: GPUStrategy})
+_RULES = replace(
+    CUSTOM.rules,
+    name_form="path",
+    unconditional_update=True,
+    patch_types=(PatchType.JSON, PatchType.MERGE, PatchType.STRATEGIC),
+    merge_schema={"properties": {"status": {"properties": {"conditions": _CONDITIONS}}}},
+    uid_precondition=False,  # admission refuses another uid: NVIDIA's clients of V8 expect 400 or 422, not 409
+    managed_fields=False,  # the Device API has no field for them
+    decorated=True,
+)
+KINDS = KindSet(custom={RESOURCE.group_resource: KindStrategy(_RULES, GPUStrategy)})
 """The kinds of the Device API: GPUs, which a definition declares, with rules of their own."""
 
 

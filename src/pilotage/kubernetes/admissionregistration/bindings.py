@@ -24,8 +24,6 @@ _EXCLUSIVE = "name and selector are mutually exclusive"
 class ValidatingAdmissionPolicyBindingStrategy(Strategy):
     """Bindings of policies that refuse requests."""
 
-    qualified_finalizers = False
-
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         return rules.name_warnings(document)
 

@@ -19,9 +19,8 @@ from pilotage.meta.documents import Document, same
 from pilotage.meta.validation.names import dns_1035_label, dns_1123_subdomain, qualified_name
 from pilotage.schema.cel.admission.expressions import AdmissionCompiler
 from pilotage.schema.cel.source import is_identifier
-from pilotage.server.offload import COMPILED
 from pilotage.server.strategies.checks import fields, items, texts
-from pilotage.server.strategies.strategy import MOST_METADATA, Strategy
+from pilotage.server.strategies.strategy import Strategy
 
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _MAX_ANNOTATIONS = 20
@@ -37,10 +36,6 @@ _NOTHING = "validations or auditAnnotations must contain at least one item"
 
 class ValidatingAdmissionPolicyStrategy(Strategy):
     """Policies that refuse requests by CEL expressions."""
-
-    qualified_finalizers = False
-    kept_by_status = MOST_METADATA
-    weight = COMPILED
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         return rules.name_warnings(document)

@@ -13,7 +13,6 @@ from pilotage.meta.causes import duplicate, invalid, not_supported, required
 from pilotage.meta.documents import Document, same
 from pilotage.meta.validation.clientconfig import client_config_causes
 from pilotage.meta.validation.names import dns_1035_label, dns_1123_subdomain
-from pilotage.server.offload import COMPILED
 from pilotage.server.strategies.checks import fields, items, labelselectors
 from pilotage.server.strategies.strategy import Strategy
 
@@ -37,8 +36,6 @@ class _Tolerated:
 class ValidatingWebhookConfigurationStrategy(Strategy):
     """Webhooks that can refuse requests."""
 
-    qualified_finalizers = False
-    weight = COMPILED
     mutating: ClassVar[bool] = False
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:

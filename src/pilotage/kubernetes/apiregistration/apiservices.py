@@ -24,9 +24,6 @@ _LOCAL: Document = {
 class APIServiceStrategy(Strategy):
     """The name of an APIService is its version and group; APIServices without a service are served by this server."""
 
-    qualified_finalizers = False
-    kept_by_status = ("labels", "annotations", "finalizers", "ownerReferences")
-
     def prepare_for_create(self, document: Document) -> None:
         super().prepare_for_create(document)
         document["status"] = {}

@@ -30,8 +30,6 @@ _COUNTS = (
 class DaemonSetStrategy(Strategy):
     """DaemonSets count changes of their template, in an annotation that stands for a field of an older version."""
 
-    hidden_annotations = (_TEMPLATE_GENERATION,)
-
     def default(self, document: Document) -> None:
         # Before the fields of the writer are determined: it owns this one.
         _set_template_generation(document, _template_generation(document))

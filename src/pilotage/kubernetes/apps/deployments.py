@@ -27,8 +27,6 @@ class DeploymentStrategy(Strategy):
     """Deployments replace pods by a strategy; a change of annotations increments the generation, because ReplicaSets
     copy them."""
 
-    kept_by_status = ("labels",)
-
     def validate(self, document: Document) -> Iterator[Cause]:
         spec = document["spec"]
         yield from numbers.counts(spec, "spec", ("replicas",))

@@ -47,8 +47,6 @@ _ALL_REVISIONS = (
 class StatefulSetStrategy(Strategy):
     """StatefulSets have claims from templates; most of the spec is immutable."""
 
-    gated = (("spec", "updateStrategy", "rollingUpdate", "maxUnavailable"),)
-
     def validate(self, document: Document) -> Iterator[Cause]:
         spec = document["spec"]
         yield from _validate_strategies(spec, "spec")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -45,7 +44,7 @@ class AutoscalerV1Strategy(Strategy):
 
     @property
     def _v2(self) -> AutoscalerStrategy:
-        return AutoscalerStrategy(**{field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
+        return AutoscalerStrategy(self.rules)
 
     def default(self, document: Document) -> None:
         _replace(document, to_v1(to_v2(document)))

@@ -14,9 +14,6 @@ from pilotage.server.strategies.strategy import Strategy
 class LeaseStrategy(Strategy):
     """Leases have positive durations, and times to the microsecond."""
 
-    qualified_finalizers = False
-    gated = (("spec", "strategy"), ("spec", "preferredHolder"))
-
     def validate(self, document: Document) -> Iterator[Cause]:
         spec = mapping(document.get("spec"))
         seconds, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")

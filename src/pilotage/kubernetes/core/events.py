@@ -54,9 +54,6 @@ def to_core(document: Document) -> Document:
 class CoreEventStrategy(Strategy):
     """Events of core/v1: lenient, and the form in which all are stored."""
 
-    lifetime = LIFETIME
-    qualified_finalizers = False
-
     def validate(self, document: Document) -> Iterator[Cause]:
         return _general(document, "reportingComponent")
 
@@ -66,8 +63,6 @@ class CoreEventStrategy(Strategy):
 
 class EventStrategy(Strategy):
     """Events of events.k8s.io/v1: strict. Errors name the fields of core/v1, as those of Kubernetes do."""
-
-    lifetime = LIFETIME
 
     def validate(self, document: Document) -> list[Cause]:
         event = to_core(document)

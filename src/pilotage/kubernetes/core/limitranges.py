@@ -24,8 +24,6 @@ _MOST = 2**63 - 1
 class LimitRangeStrategy(Strategy):
     """Limit ranges bound what one pod, container or claim may use, and have defaults for containers."""
 
-    written_lists = (("spec", "limits"),)
-
     def prepare_for_create(self, document: Document) -> None:
         super().prepare_for_create(document)
         if not document["metadata"].get("name"):

@@ -27,8 +27,6 @@ _ONCE = 'node updates may not change {} except from "" to valid'
 class NodeStrategy(Strategy):
     """The pod networks and the provider id of a Node cannot change once they are set."""
 
-    gated = (("spec", "configSource"), ("status", "config"))
-
     def prepare_for_create(self, document: Document) -> None:
         """A kubelet sends its status when it registers."""
         self.drop_gated(document, {})

@@ -40,8 +40,6 @@ _ACCOUNT = "kubernetes.io/service-account.name"
 class SecretStrategy(Strategy):
     """Secrets have base64 data under keys, and a type that may require some keys."""
 
-    confidential = True
-
     def validate(self, document: Document) -> Iterator[Cause]:
         data = mapping(document.get("data"))
         yield from _key_causes(data, "data")

@@ -30,9 +30,6 @@ _CONTROLLERS = ("endpointslice-controller.k8s.io", "endpointslicemirroring-contr
 class EndpointSliceStrategy(Strategy):
     """EndpointSlices keep the type of their addresses; their labels count as a part of the content."""
 
-    immutable = ("addressType",)
-    written_lists = (("endpoints",),)
-
     def prepare_for_create(self, document: Document) -> None:
         super().prepare_for_create(document)
         _drop_topology(document)

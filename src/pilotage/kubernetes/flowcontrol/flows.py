@@ -25,8 +25,6 @@ _DISTINGUISHERS = ("ByNamespace", "ByUser")
 class FlowSchemaStrategy(Strategy):
     """FlowSchemas select requests by their user and by what they request."""
 
-    kept_by_status = None
-
     def validate(self, document: Document) -> list[Cause]:
         spec, name = mapping(document.get("spec")), document["metadata"].get("name", "")
         return [*_validate_schema(spec, name), *mandatory.schema_causes(name, spec)]
@@ -37,8 +35,6 @@ class FlowSchemaStrategy(Strategy):
 
 class PriorityLevelStrategy(Strategy):
     """PriorityLevelConfigurations limit the requests that run at a time."""
-
-    kept_by_status = None
 
     def validate(self, document: Document) -> list[Cause]:
         spec, name = mapping(document.get("spec")), document["metadata"].get("name", "")

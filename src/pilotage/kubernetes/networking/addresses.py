@@ -10,7 +10,7 @@ from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import path_segment_name
 from pilotage.server.strategies.checks import fields, texts
-from pilotage.server.strategies.strategy import MOST_METADATA, Strategy
+from pilotage.server.strategies.strategy import Strategy
 
 CIDR_FINALIZER = "networking.k8s.io/service-cidr-finalizer"
 """It keeps a ServiceCIDR while Services have addresses of it."""
@@ -21,8 +21,6 @@ _ONE_EACH = "may specify no more than one IP for each IP family, i.e 192.168.0.0
 
 class IPAddressStrategy(Strategy):
     """An address that is in use: its name is the address, and it belongs to one object for ever."""
-
-    immutable = ("spec.parentRef",)
 
     def validate(self, document: Document) -> list[Cause]:
         name = document["metadata"].get("name", "")
@@ -45,8 +43,6 @@ def _validate_parent(parent: Document | None, path: str) -> Iterator[Cause]:
 
 class ServiceCIDRStrategy(Strategy):
     """Ranges of addresses for Services, one of each family. A second family can be added, and nothing else."""
-
-    kept_by_status = MOST_METADATA
 
     def validate(self, document: Document) -> Iterator[Cause]:
         return _validate_cidrs(_cidrs(document))

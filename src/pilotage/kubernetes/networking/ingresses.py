@@ -170,8 +170,6 @@ def _validate_service(service: Document, path: str) -> Iterator[Cause]:
 class IngressClassStrategy(Strategy):
     """Ingress classes name a controller, which they keep, and may refer to its parameters."""
 
-    immutable = ("spec.controller",)
-
     def validate(self, document: Document) -> Iterator[Cause]:
         controller = document["spec"].get("controller", "")
         yield from texts.length(controller, "spec.controller", _MAX_CONTROLLER)

@@ -17,9 +17,6 @@ from pilotage.server.strategies.strategy import Strategy
 class RuntimeClassStrategy(Strategy):
     """Runtime classes name a handler of the nodes, which they keep."""
 
-    immutable = ("handler",)
-    qualified_finalizers = False
-
     def validate(self, document: Document) -> Iterator[Cause]:
         yield from texts.required_text(document.get("handler"), "handler", dns_1123_label)
         yield from _validate_overhead((document.get("overhead") or {}).get("podFixed") or {})

@@ -18,8 +18,6 @@ _COUNTS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPo
 class PodDisruptionBudgetStrategy(Strategy):
     """Disruption budgets count pods that are available, or those that are not, never both."""
 
-    qualified_finalizers = False
-
     def validate(self, document: Document) -> Iterator[Cause]:
         return _validate_spec(document.get("spec") or {}, "spec", any_value=False)
 

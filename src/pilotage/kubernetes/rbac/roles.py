@@ -19,7 +19,6 @@ _SUBJECTS = ("ServiceAccount", "User", "Group")
 class RoleStrategy(Strategy):
     """Roles list permissions; ClusterRoles may also name URLs, or aggregate other roles."""
 
-    written_lists = (("rules",),)
     namespaced: ClassVar[bool] = True
 
     def validate(self, document: Document) -> Iterator[Cause]:

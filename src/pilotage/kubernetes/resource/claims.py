@@ -11,9 +11,8 @@ from pilotage.kubernetes.resource.allocation import drop_deallocated_devices, va
 from pilotage.kubernetes.resource.devices import validate_device_claim
 from pilotage.meta.causes import forbidden, invalid
 from pilotage.meta.documents import Document, same
-from pilotage.server.offload import COMPILED
 from pilotage.server.strategies.checks import fields
-from pilotage.server.strategies.strategy import MOST_METADATA, Strategy
+from pilotage.server.strategies.strategy import Strategy
 
 ADMIN_ACCESS = "resource.kubernetes.io/admin-access"
 _DETAIL = f"admin access to devices requires the `{ADMIN_ACCESS}: true` label on the containing namespace"
@@ -21,9 +20,6 @@ _DETAIL = f"admin access to devices requires the `{ADMIN_ACCESS}: true` label on
 
 class ResourceClaimStrategy(Strategy):
     """The requests of a claim are immutable; the allocation is in its status."""
-
-    weight = COMPILED
-    kept_by_status = MOST_METADATA
 
     def prepare_for_status_update(self, document: Document, old: Document) -> Document:
         result = super().prepare_for_status_update(document, old)
@@ -48,8 +44,6 @@ class ResourceClaimStrategy(Strategy):
 
 class ResourceClaimTemplateStrategy(Strategy):
     """The claims that pods get; a template cannot change."""
-
-    weight = COMPILED
 
     def validate(self, document: Document) -> list[Cause]:
         spec = document["spec"]

@@ -9,15 +9,12 @@ from pilotage.kubernetes.checks import resourcenames
 from pilotage.kubernetes.resource.devices import MAX_CONFIGURATIONS, validate_configuration, validate_selectors
 from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document
-from pilotage.server.offload import COMPILED
 from pilotage.server.strategies.checks import items
 from pilotage.server.strategies.strategy import Strategy
 
 
 class DeviceClassStrategy(Strategy):
     """Classes can change at any time."""
-
-    weight = COMPILED
 
     def validate(self, document: Document) -> Iterator[Cause]:
         spec = document.get("spec") or {}

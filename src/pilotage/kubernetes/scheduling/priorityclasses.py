@@ -20,9 +20,6 @@ _SYSTEM = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_0
 class PriorityClassStrategy(Strategy):
     """Priority classes keep their value and their policy."""
 
-    protected_names = tuple(_SYSTEM)
-    protection = "this is a system priority class and cannot be deleted"
-
     def validate(self, document: Document) -> Iterator[Cause]:
         yield from _validate_value(document)
         policy = document.get("preemptionPolicy")

@@ -22,8 +22,6 @@ _MAX_PARAMETER_BYTES = 256 * 1024
 class StorageClassStrategy(Strategy):
     """Storage classes are immutable, except that volumes may grow and topologies change."""
 
-    immutable = ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
-
     def validate(self, document: Document) -> Iterator[Cause]:
         yield from validate_driver(document.get("provisioner") or "", "provisioner")
         yield from validate_parameters(document.get("parameters") or {})

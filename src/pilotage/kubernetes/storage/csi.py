@@ -24,8 +24,6 @@ _MAX_NODE_ID = 256
 class CSIDriverStrategy(Strategy):
     """CSI drivers get a generation with their first change."""
 
-    gated = (("spec", "preventPodSchedulingIfMissing"),)
-
     def prepare_for_update(self, document: Document, old: Document) -> None:
         super().prepare_for_update(document, old)
         if not same(document["spec"], old["spec"]):
@@ -73,8 +71,6 @@ def _validate_token_requests(requests: list[Document]) -> Iterator[Cause]:
 
 class CSINodeStrategy(Strategy):
     """The drivers of a node are added and removed, but change only in how many volumes they allow."""
-
-    written_lists = (("spec", "drivers"),)
 
     def validate(self, document: Document) -> Iterator[Cause]:
         drivers = document["spec"].get("drivers") or []

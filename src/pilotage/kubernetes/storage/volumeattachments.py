@@ -9,7 +9,7 @@ from pilotage.kubernetes.core.volumes.volumespecs import validate_inline_volume_
 from pilotage.meta.causes import forbidden, invalid, required, too_long
 from pilotage.meta.documents import Document, same
 from pilotage.server.strategies.checks import fields, texts
-from pilotage.server.strategies.strategy import MOST_METADATA, Strategy
+from pilotage.server.strategies.strategy import Strategy
 
 _ONE_OF = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 _MAX_METADATA = 256 * 1024
@@ -18,8 +18,6 @@ _MAX_MESSAGE = 1024
 
 class VolumeAttachmentStrategy(Strategy):
     """Attachments are immutable, but for their status."""
-
-    kept_by_status = MOST_METADATA
 
     def validate(self, document: Document) -> Iterator[Cause]:
         spec, status = document["spec"], document.get("status") or {}

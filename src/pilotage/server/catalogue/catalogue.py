@@ -6,7 +6,6 @@ resource is served from the commit of its definition on, even if another process
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from functools import cache, partial
 
@@ -22,7 +21,7 @@ from pilotage.server.kinds import KindSet
 from pilotage.server.records import decode
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.needed import NEEDED, needed_resources
-from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.strategy import KindStrategy
 from pilotage.storage.interface import Entry, Storage
 
 NAMESPACES = "core/namespaces/"
@@ -31,7 +30,7 @@ COMPONENTS = GroupVersionResource("", "v1", "componentstatuses")
 """Objects that are processed at once, and never stored."""
 SUBRESOURCES = ("status", "finalize", "ephemeralcontainers", "resize", "approval", "scale")
 """Those that are served; a kind may name more."""
-_DEFAULT = Strategy()
+_DEFAULT = KindStrategy()
 _MAX_COMPILED = 4096
 
 
@@ -116,23 +115,22 @@ def builtins(kinds: KindSet) -> dict[GroupVersionResource, ResourceInfo]:
 def body_info(kind: GroupVersionKind) -> ResourceInfo:
     """The resource info of a built-in kind that is only the body of requests to a subresource, such as Eviction."""
     resource = GroupVersionResource(kind.group, kind.version, kind.kind.lower() + "s")
-    return ResourceInfo(mapping=RESTMapping(gvk=kind, resource=resource, namespaced=True), strategy=_DEFAULT)
+    return ResourceInfo(RESTMapping(gvk=kind, resource=resource, namespaced=True), *_DEFAULT)
 
 
 def _builtin(mapping: RESTMapping, kinds: KindSet) -> ResourceInfo:
     return ResourceInfo(
-        mapping=mapping,
-        strategy=strategy_for(mapping, kinds),
+        mapping,
+        *strategy_for(mapping, kinds),
         deprecation=kinds.deprecated.get(mapping.resource, ""),
         actions=kinds.actions.get(str(mapping.resource.group_resource), {}),
         load_rows=partial(kinds.rows, mapping.resource.group_resource),
     )
 
 
-def strategy_for(resource: RESTMapping, kinds: KindSet) -> Strategy:
-    """The strategy of a built-in resource: that of its version if there is one, else that of its name."""
+def strategy_for(resource: RESTMapping, kinds: KindSet) -> KindStrategy:
+    """The rules and the strategy of a built-in resource: those of its version, else those of its name."""
     name, version = str(resource.resource.group_resource), resource.resource.version
     found = kinds.strategies.get(f"{name}/{version}") or kinds.strategies.get(name) or NEEDED.get(name, _DEFAULT)
-    return dataclasses.replace(
-        found, subresources=tuple(each for each in SUBRESOURCES if each in resource.subresources)
-    )
+    served = tuple(each for each in SUBRESOURCES if each in resource.subresources)
+    return found._replace(rules=replace(found.rules, subresources=served))

@@ -14,11 +14,12 @@ from pilotage.schema.structural import StructuralSchema
 from pilotage.server.definitions import mapping_of
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.apiextensions import versions_of
-from pilotage.server.strategies.custom import CustomResourceStrategy
+from pilotage.server.strategies.custom import CUSTOM
 from pilotage.server.strategies.scaling import ScalePaths
+from pilotage.server.strategies.strategy import KindStrategy
 from pilotage.server.webhooks.endpoints import DefinitionConversion
 
-CustomStrategies = Mapping[GroupResource, type[CustomResourceStrategy]]
+CustomStrategies = Mapping[GroupResource, KindStrategy]
 """The custom resources with rules of their own."""
 _NO_STRATEGIES: CustomStrategies = {}
 
@@ -34,7 +35,7 @@ def resources_of(
     if not is_condition_true(definition, "Established"):
         return
     name = GroupResource(definition["spec"]["group"], definition["status"]["acceptedNames"]["plural"])
-    strategy = strategies.get(name, CustomResourceStrategy)
+    strategy = strategies.get(name, CUSTOM)
     versions: dict[str, ResourceInfo] = {}
     storage: ResourceInfo | None = None
     for version in sorted(versions_of(definition), key=lambda version: not version.get("storage")):
@@ -48,7 +49,7 @@ def resources_of(
             yield versions[f"{definition['spec']['group']}/{version['name']}"]
 
 
-def _resource(definition: Document, version: Document, strategy: type[CustomResourceStrategy]) -> ResourceInfo:
+def _resource(definition: Document, version: Document, strategy: KindStrategy) -> ResourceInfo:
     spec, names = definition["spec"], definition["status"]["acceptedNames"]
     terminating = "deletionTimestamp" in definition["metadata"]
     schema = version["schema"]["openAPIV3Schema"]
@@ -56,7 +57,8 @@ def _resource(definition: Document, version: Document, strategy: type[CustomReso
     mapping = mapping_of(definition, version)
     return ResourceInfo(
         mapping=mapping,
-        strategy=strategy(
+        rules=replace(
+            strategy.rules,
             subresources=mapping.subresources,
             scale=ScalePaths.of_definition(scale) if scale else None,
             selectable_fields={
@@ -64,6 +66,7 @@ def _resource(definition: Document, version: Document, strategy: type[CustomReso
                 for path in version.get("selectableFields", ())
             },
         ),
+        make_strategy=strategy.make,
         compile_schema=lambda: StructuralSchema.shared(schema),
         openapi=schema,
         custom=True,

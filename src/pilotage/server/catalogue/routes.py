@@ -30,7 +30,7 @@ def check(info: ResourceInfo, request: APIRequest) -> None:
     if request.subresource and (action := action_of(info, request)) is not None:
         _check_action(info, request, action)
         return
-    known = not request.subresource or request.subresource in info.strategy.subresources
+    known = not request.subresource or request.subresource in info.rules.subresources
     if info.custom:
         _check_custom(info, request, known=known)
     else:

@@ -217,7 +217,7 @@ def accepts(info: ResourceInfo, document: Document) -> bool:
     most."""
     schema = info.schema
     # A status may be dropped, and required; the rules of a scale are not in the schema.
-    return schema is not None and info.strategy.scale is None and "status" not in document and schema.accepts(document)
+    return schema is not None and info.rules.scale is None and "status" not in document and schema.accepts(document)
 
 
 def is_encoded(request: APIRequest) -> bool:

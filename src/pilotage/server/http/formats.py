@@ -26,7 +26,7 @@ def format_of(headers: Headers, target: str, info: ResourceInfo, request: APIReq
         check_produced(accept, (*MEDIA_TYPES, *STREAMS) if collection else MEDIA_TYPES)
     # What is answered and not stored, as a review or a token, has no columns.
     has_columns = info.verbs != (Verb.CREATE,) and action_of(info, request) is None
-    if request.subresource in info.strategy.without_table:
+    if request.subresource in info.rules.without_table:
         has_columns = False
     forms = ALL_FORMS if has_columns else ALL_FORMS - {Form.TABLE}
     found = negotiate(accept, messages=not info.custom, forms=forms)

@@ -128,7 +128,7 @@ class Renderer:
 
         document = _decode(data)
         merged = document | protobuf.zero(self._info.gvk) | {"metadata": document["metadata"]}
-        return msgspec.json.encode(merge.apply(merged, self._info.strategy.bookmark))
+        return msgspec.json.encode(merge.apply(merged, self._info.rules.bookmark))
 
     def _item(self, data: bytes) -> bytes:
         if self._asked.form is Form.METADATA:
@@ -143,7 +143,7 @@ class Renderer:
         if not data.startswith(_PARTIAL):
             if _decode(data).get("kind") == "Status":
                 return data
-            data = records.metadata_only(data, hidden=self._info.strategy.hidden_annotations)
+            data = records.metadata_only(data, hidden=self._info.rules.hidden_annotations)
         return data if self._asked.version == "v1" else data.replace(_PARTIAL + b"v1", _PARTIAL + b"v1beta1", 1)
 
     def _written(self, *parts: bytes) -> bytes:

@@ -89,5 +89,5 @@ class Criteria:
 def equivalents(info: ResourceInfo, subresource: str) -> Iterator[ResourceInfo]:
     """The other served versions and groups of the same objects that have a subresource, too."""
     for other in info.versions.values():
-        if other.gvr != info.gvr and other.served and (not subresource or subresource in other.strategy.subresources):
+        if other.gvr != info.gvr and other.served and (not subresource or subresource in other.rules.subresources):
             yield other

@@ -66,7 +66,7 @@ def custom_schemas(info: ResourceInfo, *, v2: bool = False) -> dict[str, bytes]:
         schema = _embedding(_reduced(schema), v2=True) if v2 else _embedding(_expressed(schema))
         schema["properties"] = schema.get("properties", {}) | _object_fields()
     schema["x-kubernetes-group-version-kind"] = [gvk_document(gvk)]
-    selectable = [{"fieldPath": path} for path in info.strategy.selectable_fields]
+    selectable = [{"fieldPath": path} for path in info.rules.selectable_fields]
     by_field = {"x-kubernetes-selectable-fields": selectable} if selectable else {}
     kind = info.list_kind
     items = {

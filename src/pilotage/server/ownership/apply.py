@@ -115,7 +115,7 @@ class _Application:
         entries = self._live.get("metadata", {}).get("managedFields") or []
         version, subresource = self._writer.api_version, self._writer.manager.subresource
         before = FieldManager.of(managing.BEFORE_FIRST_APPLY, managing.UPDATE, version, subresource)
-        scale = self._info.strategy.scale if subresource == "scale" and not self._info.custom else None
+        scale = self._info.rules.scale if subresource == "scale" and not self._info.custom else None
         if scale is not None and not replicas_owned(self._info, entries):  # a Scale has the entries about its replicas
             replicas = sets.from_paths([tuple(f"f:{name}" for name in scale.replicas)])
             return managing.read(entries, trusted=True) | {before: Owned(replicas, version)}

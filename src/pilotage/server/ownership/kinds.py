@@ -64,8 +64,8 @@ def ignored(info: ResourceInfo, subresource: str) -> FieldSet:
     if info.custom:
         if subresource == "status":
             return _SPEC_AND_METADATA
-        return _STATUS if not subresource and "status" in info.strategy.subresources else _NONE
-    paths = info.strategy.ignored.get(subresource)
+        return _STATUS if not subresource and "status" in info.rules.subresources else _NONE
+    paths = info.rules.ignored.get(subresource)
     if paths is not None:
         return _fields(paths)
     if subresource == "status":
@@ -152,7 +152,7 @@ def _versions(info: ResourceInfo, subresource: str, by_webhook: ByWebhook | None
         target = at(version)
         if target is None:
             return _NONE
-        if target is not info and info.custom and not (subresource and subresource in target.strategy.subresources):
+        if target is not info and info.custom and not (subresource and subresource in target.rules.subresources):
             return _NONE  # kube-apiserver compares other versions of a custom resource whole, unless both have a status
         return ignored(target, subresource)
 

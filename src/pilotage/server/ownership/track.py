@@ -44,7 +44,7 @@ def tracked_create(
     """The same in steps, for a resource with a conversion webhook."""
     metadata = document["metadata"]
     given = metadata.pop(MANAGED_FIELDS, None)
-    if not info.strategy.managed_fields or len(request.body) > MAX_VALUE_BYTES:  # too large with managed fields
+    if not info.rules.managed_fields or len(request.body) > MAX_VALUE_BYTES:  # too large with managed fields
         return
     if _untyped(info, document, {}, request.subresource):
         return
@@ -181,7 +181,7 @@ def _untyped(info: ResourceInfo, document: Document, old: Document, subresource:
         written = (each for each in (old, document) if each)
         if any(typecheck.problem(kinds.type_of(info), each, duplicates=True) for each in written):
             return True
-    if "status" not in info.strategy.subresources:
+    if "status" not in info.rules.subresources:
         return False
     ignored = "spec" if subresource == "status" else "status"
     value = document.get(ignored)
@@ -198,7 +198,7 @@ def replicas_owned(info: ResourceInfo, entries: list[Document]) -> bool:
 def replicas_path(info: ResourceInfo, entry: Document) -> tuple[str, ...]:
     """Where the replicas are at the version of an entry."""
     at = info.versions.get(entry.get("apiVersion") or "", info)
-    return at.strategy.scale.replicas if at.strategy.scale is not None else ()
+    return at.rules.scale.replicas if at.rules.scale is not None else ()
 
 
 def owns(entry: Document, path: tuple[str, ...]) -> bool:
@@ -246,8 +246,8 @@ class _Write:
         version = ownership.api_version
         self._writer = FieldWriter(update_manager(version, request), version, written_at(request, now))
         self._own = compare.changes(ownership.field_type, old, new).ignoring(ownership.ignored)
-        if request.subresource == "scale" and info.strategy.scale is not None:
-            self._own = _without_zero(self._own, new, info.strategy.scale.replicas)
+        if request.subresource == "scale" and info.rules.scale is not None:
+            self._own = _without_zero(self._own, new, info.rules.scale.replicas)
         self._compared: dict[str, FieldChanges | None] = {version: self._own}
 
     def renewed(self, entries: list[Document]) -> list[Document] | None:
@@ -268,9 +268,9 @@ class _Write:
 
     def _scaled(self, version: str) -> FieldChanges | None:
         at = self._info.versions.get(version)
-        if at is None or at.strategy.scale is None:
+        if at is None or at.rules.scale is None:
             return None
-        replicas = sets.from_paths([tuple(f"f:{name}" for name in at.strategy.scale.replicas)])
+        replicas = sets.from_paths([tuple(f"f:{name}" for name in at.rules.scale.replicas)])
         return FieldChanges(replicas if self._own.removed else {}, replicas if self._own.written else {})
 
     def _changes(self, version: str) -> FieldChanges | None:

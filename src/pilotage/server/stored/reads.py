@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
@@ -24,13 +24,13 @@ from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.response import Page, Response
 from pilotage.server.definitions import DEFINITIONS, NeedsServer, ShownKind, is_plain, mapping_of
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.strategies.rules import Rules
 from pilotage.server.verbs.read import ObjectReader
 from pilotage.storage.interface import Entry, Storage
 from pilotage.types import builtin
 
 if TYPE_CHECKING:
     from pilotage.server.conversion import Converter
-    from pilotage.server.strategies.strategy import Strategy
 
 _decode = msgspec.json.Decoder().decode
 
@@ -131,7 +131,8 @@ def plain_resource(definition: Document, key: str, revision: int) -> ResourceInf
     version = definition["spec"]["versions"][0]
     return ResourceInfo(
         mapping=mapping_of(definition, version),
-        strategy=cast("Strategy", _AsStored),
+        rules=Rules(),  # no field selectors, and nothing that clients do not see
+        make_strategy=_needs_server,
         compile_schema=_needs_server,  # asked for objects that were written under another definition
         custom=True,
         definition_key=key,
@@ -141,20 +142,12 @@ def plain_resource(definition: Document, key: str, revision: int) -> ResourceInf
     )
 
 
-class _AsStored:
-    """The part of a strategy that reading needs."""
-
-    decorated = False
-    selectable_fields: dict[str, Any] = {}
-    hidden_annotations: tuple[str, ...] = ()
-
-
-def _needs_server() -> NoReturn:
+def _needs_server(*_arguments: object) -> NoReturn:
     raise NeedsServer
 
 
 class _Context:
-    """The part of the registry context that reading needs."""
+    """What an `ObjectReader` needs (`ReadContext`), from the storage alone."""
 
     def __init__(self, storage: Storage, prefix: str) -> None:
         self.storage = storage

@@ -10,7 +10,6 @@ from pilotage.meta.conditions import with_condition
 from pilotage.meta.documents import Document
 from pilotage.meta.paths import is_condition_true, items
 from pilotage.server.groupnames import GroupNames
-from pilotage.server.offload import COMPILED
 from pilotage.server.strategies.strategy import Strategy
 
 _NO_NAMES = {"plural": "", "kind": ""}
@@ -19,11 +18,6 @@ CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 
 class DefinitionStrategy(Strategy):
     """Definitions record the versions in which objects may be stored, and wait for their objects when deleted."""
-
-    qualified_finalizers = False
-    grace_period = False
-    names_resources = True
-    weight = COMPILED
 
     def prepare_for_create(self, document: Document) -> None:
         super().prepare_for_create(document)

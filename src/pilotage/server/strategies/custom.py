@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import ClassVar
 
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.objectmeta import MAX_CAUSES
 from pilotage.rest.request import PatchType
 from pilotage.server.strategies.metadata import is_qualified
+from pilotage.server.strategies.rules import Rules
 from pilotage.server.strategies.scaling import validate_scale
-from pilotage.server.strategies.strategy import Strategy, copy_field
+from pilotage.server.strategies.strategy import KindStrategy, Strategy, copy_field
 
 _PATH = " including a path (/)"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class CustomResourceStrategy(Strategy):
-    """The rules of a custom resource: its schema's, and those that all custom resources have."""
-
-    generation: bool = True
-    unconditional_update: bool = False
-
-    patch_types: ClassVar[tuple[PatchType, ...]] = (PatchType.JSON, PatchType.MERGE, PatchType.APPLY)
-    qualified_finalizers = False
+    """What all custom resources do beside their schemas."""
 
     def prepare_for_status_update(self, document: Document, old: Document) -> Document:
         result = dict(old)
@@ -35,10 +27,10 @@ class CustomResourceStrategy(Strategy):
         return result
 
     def validate(self, document: Document) -> Iterable[Cause]:
-        return validate_scale(document, self.scale, status=False) if self.scale is not None else ()
+        return validate_scale(document, self.rules.scale, status=False) if self.rules.scale is not None else ()
 
     def validate_status_update(self, document: Document, old: Document) -> Iterable[Cause]:
-        return validate_scale(document, self.scale, status=True) if self.scale is not None else ()
+        return validate_scale(document, self.rules.scale, status=True) if self.rules.scale is not None else ()
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         """Finalizers without a domain are valid, but may collide."""
@@ -52,3 +44,15 @@ class CustomResourceStrategy(Strategy):
             for name in finalizers[:MAX_CAUSES]
             if name not in known and not is_qualified(name)
         ]
+
+
+CUSTOM = KindStrategy(
+    Rules(
+        generation=True,
+        unconditional_update=False,
+        patch_types=(PatchType.JSON, PatchType.MERGE, PatchType.APPLY),
+        qualified_finalizers=False,
+    ),
+    CustomResourceStrategy,
+)
+"""A custom resource without rules of its own."""

@@ -14,8 +14,8 @@ from pilotage.meta.validation.objectmeta import (
     object_meta_causes,
     object_meta_update_causes,
 )
-from pilotage.server.strategies.metadatachecks import Checks
-from pilotage.server.strategies.strategy import Strategy, copy_field
+from pilotage.server.strategies.rules import Checks, Rules
+from pilotage.server.strategies.strategy import copy_field
 
 _SERVER_OWNED = frozenset(
     ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"),
@@ -74,16 +74,14 @@ def deduplicate_owners(metadata: Document, when: str = "") -> list[str]:
     return [DUPLICATE_OWNERS.format(when) + ", ".join(sorted(duplicate))] if duplicate else []
 
 
-def create_causes(metadata: Document, strategy: Strategy, *, namespaced: bool) -> list[Cause]:
+def create_causes(metadata: Document, rules: Rules, *, namespaced: bool) -> list[Cause]:
     """What is wrong with the metadata of a new object."""
-    generate_name = strategy.generate_name_checked
-    found = object_meta_causes(metadata, namespaced=namespaced, name=strategy.name_form, generate_name=generate_name)
-    return found + _finalizer_causes(metadata, strategy)
+    generate_name = rules.generate_name_checked
+    found = object_meta_causes(metadata, namespaced=namespaced, name=rules.name_form, generate_name=generate_name)
+    return found + _finalizer_causes(metadata, rules)
 
 
-def update_causes(
-    metadata: Document, old: Document, strategy: Strategy, checks: Checks, *, namespaced: bool
-) -> list[Cause]:
+def update_causes(metadata: Document, old: Document, rules: Rules, checks: Checks, *, namespaced: bool) -> list[Cause]:
     """What is wrong with the metadata of an object's next state, each cause as often as Kubernetes finds it."""
     entries = metadata.get("managedFields") or ()
     if metadata | _SET_BY_WRITES == old | _SET_BY_WRITES and (
@@ -92,17 +90,17 @@ def update_causes(
         return []  # it was checked when it was stored
     whole = object_meta_causes(metadata, namespaced=namespaced, name="path")
     changes = object_meta_update_causes(metadata, old, valid=not whole)
-    found = whole + changes + (changes + _finalizer_causes(metadata, strategy)) * checks.changes
+    found = whole + changes + (changes + _finalizer_causes(metadata, rules)) * checks.changes
     if checks.whole and not whole and metadata.get("name") == old.get("name"):
         # The same checks once more, except for the name, which was checked when the object was created.
-        found += _finalizer_causes(metadata, strategy) * checks.whole
+        found += _finalizer_causes(metadata, rules) * checks.whole
     elif checks.whole:
-        found += create_causes(metadata, strategy, namespaced=namespaced) * checks.whole
+        found += create_causes(metadata, rules, namespaced=namespaced) * checks.whole
     return found
 
 
-def _finalizer_causes(metadata: Document, strategy: Strategy) -> list[Cause]:
-    if strategy.qualified_finalizers and "finalizers" in metadata:
+def _finalizer_causes(metadata: Document, rules: Rules) -> list[Cause]:
+    if rules.qualified_finalizers and "finalizers" in metadata:
         return unqualified_finalizer_causes(metadata["finalizers"])
     return []
 

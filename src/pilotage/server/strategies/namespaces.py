@@ -15,16 +15,13 @@ from pilotage.server.strategies.checks import items
 from pilotage.server.strategies.metadata import UNQUALIFIED, is_qualified
 from pilotage.server.strategies.strategy import Strategy
 
-_PROTECTED = ("default", "kube-system", "kube-public")
-SYSTEM_NAMESPACES = (*_PROTECTED, "kube-node-lease")
+PROTECTED = ("default", "kube-system", "kube-public")
+SYSTEM_NAMESPACES = (*PROTECTED, "kube-node-lease")
 """The namespaces that always exist."""
 
 
 class NamespaceStrategy(Strategy):
     """Namespaces have finalizers of their own in the spec, and a label with their name."""
-
-    grace_period = False
-    protected_names = _PROTECTED
 
     def prepare_for_create(self, document: Document) -> None:
         spec = document["spec"] = mapping(document.get("spec"))

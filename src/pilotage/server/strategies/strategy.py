@@ -1,28 +1,22 @@
-"""The strategy of a resource: the rules of its writes. Functions over documents, without I/O."""
+"""The strategy of a resource: the behaviour of its writes. Functions over documents, without I/O."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document, same
 from pilotage.meta.paths import mapping, value_at
-from pilotage.meta.validation.names import NameForm
-from pilotage.rest.request import PatchType, User
+from pilotage.rest.request import User
 from pilotage.server.strategies.checks import fields
-from pilotage.server.strategies.deletion import DeletionRules
-from pilotage.server.strategies.metadatachecks import MetadataChecks
-from pilotage.server.strategies.scaling import ScalePaths
+from pilotage.server.strategies.rules import Rules
 
-MOST_METADATA = ("deletionTimestamp", "selfLink", "labels", "annotations", "finalizers", "ownerReferences")
-"""Metadata fields that most newer kinds keep when their status is written."""
+NO_RULES = Rules()
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Strategy:
-    """The rules of a resource. This class has those of a built-in one with no rules of its own.
+    """What a resource does in a write, by its rules. This class is that of a built-in one with no behaviour of its own.
 
     Documents of built-in kinds come in the internal form of `codec`, the old object too: types are right, there
     are no nulls and no empty values (except behind pointers, as `replicas: 0`), structures that are never absent exist.
@@ -32,79 +26,8 @@ class Strategy:
     `validate_update`, `canonicalize`, `warnings`. They may change the document that they are given, never the old one.
     """
 
-    name_form: NameForm = "subdomain"
-    generate_name_checked: bool = True
-    """`generateName` must have the form of a name, too."""
-    generation: bool = False
-    """Objects have `metadata.generation`, which counts changes outside metadata and status."""
-    unconditional_update: bool = True
-    """An update may leave the resource version out."""
-    create_on_update: bool = False
-    """An update of an object that does not exist creates it."""
-    selectable_fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Field selectors besides name and namespace: from a field's name to its path in the stored form."""
-    unselectable: str = "field label not supported: {}"
-    """The message about a field selector that the kind does not have."""
-    metadata_checks: MetadataChecks = field(default=MetadataChecks())
-    """How often an update checks metadata."""
-    scale: ScalePaths | None = None
-    """The paths of the scale subresource in objects, if they have one."""
-    subresources: tuple[str, ...] = ()
-    """Those that are served: `status`, `finalize`, and others that a kind has alone."""
-    families: tuple[str, ...] = ("IPv4",)
-    """The families of the cluster's addresses, of kinds that have such."""
-
-    deletion: DeletionRules = field(default=DeletionRules())
-    ignored: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
-    """The paths of fields that a write of a subresource ignores, or one of the object (empty), by its name: where they
-    are not those of all kinds."""
-    without_table: tuple[str, ...] = ()
-    """Subresources that are not printed as Tables."""
-    bookmark: Mapping[str, Any] = field(default_factory=dict)
-    """What the empty object in a bookmark has besides the fields that Go never omits."""
-
-    kept_by_status: ClassVar[tuple[str, ...] | None] = ()
-    """The fields of metadata that a write of the status cannot change; None: all."""
-    gated: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    """The paths of fields whose feature is off in the release."""
-    patch_types: ClassVar[tuple[PatchType, ...]] = (
-        PatchType.JSON,
-        PatchType.MERGE,
-        PatchType.STRATEGIC,
-        PatchType.APPLY,
-    )
-    merge_schema: ClassVar[Document | None] = None
-    """The OpenAPI schema for strategic merge patches, if it is not that of the built-in kind."""
-    immutable: ClassVar[tuple[str, ...]] = ()
-    """The paths of fields that an update cannot change."""
-    qualified_finalizers: ClassVar[bool] = True
-    """Finalizers must be standard ones or have a domain."""
-    uid_precondition: ClassVar[bool] = True
-    """An update with another uid is a conflict. If false, it is invalid, as an immutable field."""
-    grace_period: ClassVar[bool] = True
-    """A deletion sets a grace period, and counts as a change of the generation."""
-    written_lists: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    """The paths of lists that have an owner even if they are empty, and are then stored as null."""
-    managed_fields: ClassVar[bool] = True
-    """Whether new objects get managed fields."""
-    decorated: ClassVar[bool] = False
-    """Clients do not see all that is stored."""
-    hidden_annotations: ClassVar[tuple[str, ...]] = ()
-    """Annotations that stand for fields of another version: the metadata alone does not have them."""
-    protected_names: ClassVar[tuple[str, ...]] = ()
-    """Objects that cannot be deleted, except with all others of their kind."""
-    protection: ClassVar[str] = ""
-    """Why they cannot; if it is empty, it is the admission plugin NamespaceLifecycle that protects them."""
-    names_resources: ClassVar[bool] = False
-    """Objects name resources, so a commit includes the claim of their names."""
-    allocates: ClassVar[bool] = False
-    """Objects get addresses and ports when they are stored, so a commit includes the claim of them."""
-    confidential: ClassVar[bool] = False
-    """Objects are encrypted where the storage has keys."""
-    lifetime: ClassVar[int] = 0
-    """Seconds after its last write that an object is kept; 0: until it is deleted."""
-    weight: ClassVar[int] = 1
-    """The processing time of one byte, relative to other kinds."""
+    def __init__(self, rules: Rules = NO_RULES) -> None:
+        self.rules = rules
 
     def default(self, document: Document) -> None:
         """Set what the server fills in beside the defaults of the kind (`codec.defaults`), in place."""
@@ -115,24 +38,24 @@ class Strategy:
     def prepare_for_create(self, document: Document) -> None:
         """Set the fields of a new object that only the server sets, in place."""
         self.drop_gated(document, {})
-        if "status" in self.subresources:
+        if "status" in self.rules.subresources:
             document.pop("status", None)
-        if self.generation:
+        if self.rules.generation:
             document["metadata"]["generation"] = 1
 
     def prepare_for_update(self, document: Document, old: Document) -> None:
         """Keep the fields that an update cannot change, in place."""
         self.drop_gated(document, old)
-        if "status" in self.subresources:
+        if "status" in self.rules.subresources:
             copy_field(document, old, "status")
-        if self.generation and self._is_new_generation(document, old):
+        if self.rules.generation and self._is_new_generation(document, old):
             document["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
     def prepare_for_status_update(self, document: Document, old: Document) -> Document:
         """The next state of `old` when its status is written; of many built-in kinds also the metadata."""
         self.drop_gated(document, old)
-        metadata = dict(old["metadata"] if self.kept_by_status is None else document["metadata"])
-        for key in self.kept_by_status or ():
+        metadata = dict(old["metadata"] if self.rules.kept_by_status is None else document["metadata"])
+        for key in self.rules.kept_by_status or ():
             copy_field(metadata, old["metadata"], key)
         result = old | {"metadata": metadata}
         copy_field(result, document, "status")
@@ -140,7 +63,7 @@ class Strategy:
 
     def drop_gated(self, document: Document, old: Document) -> None:
         """Drop fields whose feature is off in the release, in place, unless the object has them already."""
-        for *parents, name in self.gated:
+        for *parents, name in self.rules.gated:
             holder, was = document, old
             for parent in parents:
                 holder, was = mapping(holder.get(parent)), mapping(was.get(parent))
@@ -182,7 +105,7 @@ class Strategy:
 
     def validate_changes(self, document: Document, old: Document) -> Iterable[Cause]:
         """What an update may not change."""
-        for path in self.immutable:
+        for path in self.rules.immutable:
             yield from fields.immutable(value_at(document, path.split(".")), value_at(old, path.split(".")), path)
 
     def validate_status_update(self, document: Document, old: Document) -> Iterable[Cause]:
@@ -233,7 +156,7 @@ class Strategy:
         return False
 
     def _is_new_generation(self, document: Document, old: Document) -> bool:
-        ignored = ("metadata", "status") if "status" in self.subresources else ("metadata",)
+        ignored = ("metadata", "status") if "status" in self.rules.subresources else ("metadata",)
         new = {key: value for key, value in document.items() if key not in ignored}
         return not same(new, {key: value for key, value in old.items() if key not in ignored})
 
@@ -246,6 +169,8 @@ def copy_field(target: Document, source: Document, key: str) -> None:
         target.pop(key, None)
 
 
-def paths(*names: str, **renamed: str) -> Mapping[str, tuple[str, ...]]:
-    """Selectable fields: their names are their paths, except for some old names."""
-    return {name: tuple(path.split(".")) for name, path in ({name: name for name in names} | renamed).items()}
+class KindStrategy(NamedTuple):
+    """The rules of a kind, and what makes its strategy of them when it is first needed."""
+
+    rules: Rules = NO_RULES
+    make: Callable[[Rules], Strategy] = Strategy

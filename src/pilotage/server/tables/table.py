@@ -112,7 +112,7 @@ class TableWriter(Value, frozen=True, dict=True):
                 return b'{"cells":%b,"object":%b}' % (shown, data)
             case "None":
                 return b'{"cells":%b,"object":null}' % shown
-        metadata = records.metadata_only(data, self.version, self.info.strategy.hidden_annotations)
+        metadata = records.metadata_only(data, self.version, self.info.rules.hidden_annotations)
         return b'{"cells":%b,"object":%b}' % (shown, metadata)
 
     @cached_property

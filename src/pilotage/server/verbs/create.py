@@ -152,7 +152,7 @@ class Creator:
 
 def _size(info: ResourceInfo, request: APIRequest) -> int:
     """The size of a request for `offload`."""
-    return len(request.body) * info.strategy.weight
+    return len(request.body) * info.rules.weight
 
 
 def _read(info: ResourceInfo, request: APIRequest, now: str) -> tuple[Document, Attributes]:

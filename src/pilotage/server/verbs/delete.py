@@ -33,8 +33,8 @@ class Deleter:
         """Delete one object, as part of a `collection` or not. An object that is already `admitted` is not admitted
         again."""
         deletion.check_options(request.delete)
-        protection = info.strategy.protection
-        protected = not collection and request.name in info.strategy.protected_names
+        protection = info.rules.protection
+        protected = not collection and request.name in info.rules.protected_names
         if protected and (protection or self.context.namespace_lifecycle):
             raise info.forbidden(request.name, protection or f"this {info.mapping.singular} may not be deleted")
         warnings = deletion.warnings(info, request.delete)

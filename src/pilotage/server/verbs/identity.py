@@ -52,7 +52,7 @@ def no_name(name: str) -> BadRequest:
 def check_uid(info: ResourceInfo, request: APIRequest, document: Document, current: Document) -> None:
     """The uid in a body must be that of the stored object."""
     uid = document["metadata"].get("uid")
-    if uid and uid != (known := current["metadata"]["uid"]) and info.strategy.uid_precondition:
+    if uid and uid != (known := current["metadata"]["uid"]) and info.rules.uid_precondition:
         message = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {known}"
         raise info.conflict(request.name, message)
 
@@ -61,7 +61,7 @@ def check_version(info: ResourceInfo, document: Document, current: Document, nam
     """The resource version that the writer gave must be the current one; some kinds require one."""
     given = document["metadata"].get("resourceVersion", "")
     if not given or given == "0":
-        if not info.strategy.unconditional_update:
+        if not info.rules.unconditional_update:
             cause = invalid("metadata.resourceVersion", 0, "must be specified for an update")
             raise invalid_error(GroupKind(*info.group_resource), name, [cause])  # the resource, not the kind
         return

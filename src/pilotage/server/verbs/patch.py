@@ -117,7 +117,7 @@ def _in_order(patched: Document, request: APIRequest) -> Document:
 
 def patch_type(info: ResourceInfo, request: APIRequest) -> PatchType:
     """The kind of patch that a request is. Raises UnsupportedMediaType."""
-    accepted, kind = info.strategy.patch_types, _PATCH_TYPES.get(request.content_type)
+    accepted, kind = info.rules.patch_types, _PATCH_TYPES.get(request.content_type)
     if kind in accepted:
         return kind
     if not info.custom:
@@ -191,4 +191,4 @@ def _applied(info: ResourceInfo, kind: PatchType, patch: Any, old: Document) -> 
 
 
 def _merge_schema(info: ResourceInfo) -> strategic.OpenAPIMergeSchema:
-    return strategic.OpenAPIMergeSchema(info.strategy.merge_schema or builtin.schema(info.gvk), builtin.definition)
+    return strategic.OpenAPIMergeSchema(info.rules.merge_schema or builtin.schema(info.gvk), builtin.definition)

@@ -105,7 +105,7 @@ class ObjectReader(Value, frozen=True):
         if page.next_key:
             token = tokens.write(tokens.ContinueToken(page.revision, page.next_key[len(prefix) :]))
         items = records.views(page.entries, info)
-        if info.strategy.decorated or request.form is Form.METADATA:
+        if info.rules.decorated or request.form is Form.METADATA:
             items = [shaped(info, item, request.form) for item in items]
         return Page(
             items=items,
@@ -191,9 +191,9 @@ def _after(snapshot: Snapshot) -> str:
 
 def shaped(info: ResourceInfo, data: bytes, form: Form) -> bytes:
     """An object for clients, in the requested form."""
-    if info.strategy.decorated:
+    if info.rules.decorated:
         data = info.strategy.decorate(data)
-    return records.metadata_only(data, hidden=info.strategy.hidden_annotations) if form is Form.METADATA else data
+    return records.metadata_only(data, hidden=info.rules.hidden_annotations) if form is Form.METADATA else data
 
 
 def check_list_options(options: ListOptions) -> None:

@@ -32,7 +32,7 @@ from pilotage.server.strategies.scaling import (
     scaled,
     shown_replicas_path,
 )
-from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.strategy import NO_RULES, Strategy
 from pilotage.server.verbs import patch as patching
 from pilotage.server.verbs.apply import Applier
 from pilotage.server.verbs.identity import check_identity, check_uid, check_version
@@ -52,7 +52,7 @@ class Scaler:
     context: RegistryContext
 
     async def call(self, info: ResourceInfo, request: APIRequest) -> Response:
-        paths = info.strategy.scale
+        paths = info.rules.scale
         assert paths is not None, "a resource without a scale has no such subresource"
         if request.verb is Verb.GET:
             return await self._get(info, request, paths)
@@ -153,7 +153,8 @@ def _scale_info(info: ResourceInfo) -> ResourceInfo:
     return replace(
         info,
         mapping=replace(info.mapping, gvk=SCALE),
-        strategy=Strategy(),
+        rules=NO_RULES,
+        make_strategy=Strategy,
         compile_schema=lambda: None,
         custom=False,
         openapi=None,

@@ -63,18 +63,18 @@ class Selection:
                     self.name = requirement.value
             elif requirement.field == "metadata.namespace" and (self.info.namespaced or self._plain):
                 continue
-            elif requirement.field not in self.info.strategy.selectable_fields:
+            elif requirement.field not in self.info.rules.selectable_fields:
                 raise self._unknown(requirement.field)
 
     @property
     def _plain(self) -> bool:
         """A built-in kind without fields of its own, which all have the same two."""
-        return not self.info.custom and not self.info.strategy.selectable_fields
+        return not self.info.custom and not self.info.rules.selectable_fields
 
     def _unknown(self, field: str) -> BadRequest:
         if self._plain:
             return BadRequest(f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"')
-        return BadRequest(self.info.strategy.unselectable.format(field))
+        return BadRequest(self.info.rules.unselectable.format(field))
 
     def matches(self, entry: Entry | None) -> bool:
         """Whether the entry is selected. None (a missing object) never is."""
@@ -86,7 +86,7 @@ class Selection:
         if self._labels is not None and not self._labels.matches(metadata.labels or {}):
             return False
         return self._fields is None or self._fields.matches(
-            _FieldsOf(entry, metadata, self.info.strategy.selectable_fields)
+            _FieldsOf(entry, metadata, self.info.rules.selectable_fields)
         )
 
 

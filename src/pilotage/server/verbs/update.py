@@ -59,7 +59,7 @@ class Updater:
 
     async def update(self, info: ResourceInfo, request: APIRequest) -> Response:
         bodies.check_options(request)
-        if info.strategy.create_on_update and not request.subresource and await self._missing(info, request):
+        if info.rules.create_on_update and not request.subresource and await self._missing(info, request):
             return await self._create(info, request)
         # Decoded before the stored object is read: an error in the body comes before one in its version.
         decoded = [await offload(len(request.body), _decode, info, request)]
@@ -88,7 +88,7 @@ class Updater:
         bodies.check_options(request)
         patch = patching.reader(info, request)
         # The documents of custom resources have no other form than that of their bytes.
-        shares = info.custom and not info.strategy.decorated
+        shares = info.custom and not info.rules.decorated
         mutated = bool(self.context.admission.of(info.group_resource).mutating)
 
         def next_state(old: Document, data: bytes) -> tuple[Document, list[str]]:
@@ -135,7 +135,7 @@ class Updater:
         while True:
             admission = self.context.admission_of(info) if not admitted else ResourceAdmission()
             entry = await self.context.entry(info, request)
-            size = max(len(entry.value), len(request.body)) * info.strategy.weight
+            size = max(len(entry.value), len(request.body)) * info.rules.weight
             now = self.context.now()
             (found,) = await self.context.converter.entries([entry], info)
             data, old, wanted, warnings = await conversions.run(size, write.next_state(found, now))

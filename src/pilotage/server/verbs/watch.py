@@ -72,7 +72,7 @@ class _Stream:
         self._info = info
         self._selection = selection
         self._form = request.form
-        self._is_shaped = info.strategy.decorated or request.form is not Form.OBJECT
+        self._is_shaped = info.rules.decorated or request.form is not Form.OBJECT
         self._options = request.options
         self._initial: Sequence[Entry] = ()
         self._since = 0

@@ -16,7 +16,7 @@ from pilotage.meta.scalars import times
 from pilotage.rest.request import PROPAGATION_POLICIES, APIRequest, DeleteOptions
 from pilotage.server.records import encode, stamp
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.strategies.deletion import clamped
+from pilotage.server.strategies.rules import clamped
 from pilotage.server.strategies.strategy import Strategy
 
 _BY_POLICY = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
@@ -55,7 +55,7 @@ def decide(info: ResourceInfo, document: Document, options: DeleteOptions, *, no
         mark(info, result, now, grace or 0)
     elif grace is not None and before.get("deletionGracePeriodSeconds"):
         _shorten(metadata, clamped(options.grace_period_seconds or 0), now)
-    elif strategy.grace_period:
+    elif info.rules.grace_period:
         metadata["deletionGracePeriodSeconds"] = 0  # it was applied with a time of its deletion
     if metadata.get("finalizers") or strategy.blocks_removal(result) or metadata.get("deletionGracePeriodSeconds"):
         return Mark(result, changed=result != document)
@@ -82,13 +82,13 @@ def is_pending(info: ResourceInfo, document: Document, options: DeleteOptions) -
 
 def mark(info: ResourceInfo, document: Document, now: str, grace: int = 0) -> None:
     """Make a document into one that is being deleted, in place; its metadata must be the caller's own."""
-    strategy, metadata = info.strategy, document["metadata"]
+    metadata = document["metadata"]
     metadata["deletionTimestamp"] = times.format(times.parse(now) + timedelta(seconds=grace)) if grace else now
-    if strategy.grace_period:
+    if info.rules.grace_period:
         metadata["deletionGracePeriodSeconds"] = grace
         if metadata.get("generation"):  # an object that is being deleted is another generation, if it has any
             metadata["generation"] += 1
-    strategy.prepare_for_delete(document, now)
+    info.strategy.prepare_for_delete(document, now)
 
 
 def _shorten(metadata: Document, period: int, now: str) -> None:
@@ -111,7 +111,7 @@ def check_options(options: DeleteOptions) -> None:
 
 def policy_of(info: ResourceInfo, metadata: Document, options: DeleteOptions) -> str:
     """The propagation policy of a deletion: requested, else by a finalizer of the object, else the kind's default."""
-    rules = info.strategy.deletion
+    rules = info.rules.deletion
     if not rules.has_dependents:
         return "Background"
     if options.orphan_dependents is not None:
@@ -133,7 +133,7 @@ def with_policy(finalizers: list[str], policy: str) -> list[str]:
 def check_preconditions(info: ResourceInfo, document: Document, options: DeleteOptions) -> None:
     """Raises Conflict if a precondition of the caller does not match the object."""
     metadata, stored = document["metadata"], info.stored.gvk  # an Event of events.k8s.io is one of the core group
-    if not info.strategy.grace_period:
+    if not info.rules.grace_period:
         _check_stored_preconditions(info, metadata, options)
     name, subject = metadata["name"], f'Operation cannot be fulfilled on {stored.group_kind} "{metadata["name"]}"'
     details = StatusDetails(name=name, group=stored.group, kind=stored.kind)
@@ -164,7 +164,7 @@ def _check_stored_preconditions(info: ResourceInfo, metadata: Document, options:
 def answer(info: ResourceInfo, document: Document, revision: int) -> bytes:
     """The answer about an object that was removed at a revision: some kinds return the object, others a Status."""
     metadata = document["metadata"]
-    if info.strategy.deletion.returns_object:
+    if info.rules.deletion.returns_object:
         return stamp(encode(document), revision)
     group, resource = info.group_resource
     details = {"name": metadata["name"], "group": group, "kind": resource, "uid": metadata["uid"]}
@@ -175,7 +175,7 @@ def answer(info: ResourceInfo, document: Document, revision: int) -> bytes:
 def warnings(info: ResourceInfo, options: DeleteOptions) -> tuple[str, ...]:
     """The warnings about a deletion."""
     explicit = options.propagation_policy or options.orphan_dependents is not None
-    warning = info.strategy.deletion.warning
+    warning = info.rules.deletion.warning
     return (warning,) if warning and not explicit else ()
 
 

@@ -21,7 +21,7 @@ from pilotage.server.decoding.bodies import accepts
 from pilotage.server.decoding.fieldproblems import FieldProblems
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import metadata as meta
-from pilotage.server.strategies.metadatachecks import UNCHECKED
+from pilotage.server.strategies.rules import UNCHECKED
 from pilotage.server.strategies.strategy import copy_field
 from pilotage.storage.transaction import MAX_VALUE_BYTES
 
@@ -104,7 +104,7 @@ def prepare_update(
 
 def _drop_empty_lists(info: ResourceInfo, document: Document) -> None:
     """Drop empty lists, which matter only for their owners, in place."""
-    for *parents, name in info.strategy.written_lists:
+    for *parents, name in info.rules.written_lists:
         holder: Any = document
         for parent in parents:
             holder = holder.get(parent) or {}
@@ -115,10 +115,10 @@ def _drop_empty_lists(info: ResourceInfo, document: Document) -> None:
 def validate_create(info: ResourceInfo, request: APIRequest, document: Document) -> list[Cause]:
     """Everything that is wrong with a new object; a valid one is brought into its stored form."""
     strategy = info.strategy
-    metadata = meta.create_causes(document["metadata"], strategy, namespaced=info.namespaced)
+    metadata = meta.create_causes(document["metadata"], info.rules, namespaced=info.namespaced)
     causes = schema_causes(info, request, document, None, metadata)
     causes += _first(strategy.validate(document))
-    if not causes or strategy.metadata_checks.update != UNCHECKED:  # else it is checked after the rest
+    if not causes or info.rules.metadata_checks.update != UNCHECKED:  # else it is checked after the rest
         causes = metadata + causes
     if not causes:
         _canonicalize(info, request, document)
@@ -133,8 +133,9 @@ def validate_update(
     Rules of a definition that fail in a part that does not change are added to `tolerated`.
     """
     strategy, metadata = info.strategy, document["metadata"]
-    checks = strategy.metadata_checks.status if request.subresource == "status" else strategy.metadata_checks.update
-    causes = meta.update_causes(metadata, old["metadata"], strategy, checks, namespaced=info.namespaced)
+    every = info.rules.metadata_checks
+    checks = every.status if request.subresource == "status" else every.update
+    causes = meta.update_causes(metadata, old["metadata"], info.rules, checks, namespaced=info.namespaced)
     causes += schema_causes(info, request, document, old, causes, tolerated)
     if not request.subresource:
         causes += _first(strategy.validate_update(document, old))

@@ -36,7 +36,7 @@ async def create(context: RegistryContext, info: ResourceInfo, request: APIReque
             continue
         if dry_run:
             return records.unstored(await conversions.reread(value, 0), document["metadata"])
-        if info.strategy.names_resources:
+        if info.rules.names_resources:
             await DefinitionNames(context).accept(context.key(info, request.namespace, name))
         return await conversions.reread(value, revision)
 
@@ -63,7 +63,7 @@ async def insert(
     if request.write.dry_run:
         return 0
     try:
-        put = Put(key, value, 0, info.strategy.lifetime)
+        put = Put(key, value, 0, info.rules.lifetime)
         return await fencing.commit(context, request.fences, put, *operations, *conditions)
     except RevisionConflict as conflict:
         if conflict.key == info.definition_key:
@@ -109,16 +109,16 @@ async def update(
         )
     else:
         terminating = "deletionTimestamp" in document["metadata"]
-        put = Put(entry.key, value, revision, info.strategy.lifetime, for_deletion=terminating)
+        put = Put(entry.key, value, revision, info.rules.lifetime, for_deletion=terminating)
         revision = await fencing.commit(context, fences, put, *operations)
-        if info.strategy.names_resources:
+        if info.rules.names_resources:
             await DefinitionNames(context).accept(entry.key)
     return await conversions.reread(value, revision)
 
 
 async def releases(context: RegistryContext, info: ResourceInfo, entry: Entry) -> list[Operation]:
     """The operations that release what an object had, which is removed in the same commit."""
-    return await context.allocator.release(entry) if info.strategy.allocates and context.allocator else []
+    return await context.allocator.release(entry) if info.rules.allocates and context.allocator else []
 
 
 async def _prepare_stored(
@@ -134,9 +134,9 @@ async def _prepare_stored(
     for these. The bytes are without managed fields if the object would exceed the size limit with them.
     """
     operations: list[Operation] = []
-    if info.strategy.confidential:
+    if info.rules.confidential:
         await context.cleartext.check()
-    if info.strategy.allocates and context.allocator is not None:
+    if info.rules.allocates and context.allocator is not None:
         document, operations = await context.allocator.allocate(info, document, own, dry_run=dry_run)
     stored = await conversions.storable(document)
     value = records.encode(stored)

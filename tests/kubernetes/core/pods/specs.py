@@ -6,10 +6,11 @@ from typing import Any
 
 from pilotage.codec.defaults.pods import default_pod
 from pilotage.kubernetes.core.pods.spec import validate_new_pod
-from pilotage.kubernetes.core.pods.strategy import PodStrategy
 from pilotage.meta.documents import Document
 
-STRATEGY = PodStrategy(generation=True, subresources=("status", "ephemeralcontainers", "resize"))
+from ...writes import strategy_of
+
+STRATEGY = strategy_of("pods")
 
 
 def container(**fields: Any) -> Document:

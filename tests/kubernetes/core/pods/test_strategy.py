@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-from pilotage.kubernetes.core.pods.strategy import PodTemplateStrategy
-
-from ...writes import created, fields
+from ...writes import created, fields, strategy_of
 from .specs import container, spec
 
-STRATEGY = PodTemplateStrategy(generation=True)
+STRATEGY = strategy_of("podtemplates")
 
 
 def test_a_pod_template_is_defaulted_and_checked_as_those_of_other_kinds() -> None:

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 
 from pilotage.errors import Invalid
-from pilotage.kubernetes.core.services.strategy import ServiceStrategy
 
-from ...writes import created, fields, status_written, updated
+from ...writes import created, fields, status_written, strategy_of, updated
 
-STRATEGY = ServiceStrategy(subresources=("status",))
+STRATEGY = strategy_of("services")
 
 
 def spec(**more: Any) -> dict[str, Any]:

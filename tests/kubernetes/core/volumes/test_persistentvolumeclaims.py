@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from pilotage.kubernetes.core.volumes.persistentvolumeclaims import BETA_CLASS, PersistentVolumeClaimStrategy
+from pilotage.kubernetes.core.volumes.persistentvolumeclaims import BETA_CLASS
 
-from ...writes import created, fields, status_written, updated
+from ...writes import created, fields, status_written, strategy_of, updated
 from .test_claims import spec
 
-STRATEGY = PersistentVolumeClaimStrategy(subresources=("status",))
+STRATEGY = strategy_of("persistentvolumeclaims")
 
 
 def claim(*, bound: bool = False, **more: Any) -> dict[str, Any]:

@@ -4,11 +4,9 @@ from typing import Any
 
 import pytest
 
-from pilotage.kubernetes.core.volumes.persistentvolumes import PersistentVolumeStrategy
+from ...writes import created, fields, strategy_of, updated
 
-from ...writes import created, fields, updated
-
-STRATEGY = PersistentVolumeStrategy(subresources=("status",))
+STRATEGY = strategy_of("persistentvolumes")
 NOW = "2024-01-01T00:00:00Z"
 METADATA = {"name": "one", "creationTimestamp": NOW}
 

@@ -18,7 +18,7 @@ from pilotage.server.admission import Operation
 from pilotage.server.context import RegistryContext
 from pilotage.server.decoding.refusals import with_warnings
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.strategy import KindStrategy
 from pilotage.server.subresources.actions import admit
 
 _LOG_LIMITS = {"tailLines": 0, "sinceSeconds": 1, "limitBytes": 1}
@@ -62,7 +62,7 @@ def connection_options(kind: GroupVersionKind, request: APIRequest) -> Document:
 def _unstored(kind: GroupVersionKind) -> ResourceInfo:
     """The resource info of a kind that only requests have, and that no schema describes."""
     mapping = RESTMapping(gvk=kind, resource=GroupVersionResource(kind.group, kind.version, ""), namespaced=True)
-    return ResourceInfo(mapping=mapping, strategy=Strategy(), custom=True)
+    return ResourceInfo(mapping, *KindStrategy(), custom=True)
 
 
 class Connections:

@@ -22,7 +22,7 @@ from pilotage.kubernetes.core.pods.warnings import pod_warnings, template_warnin
 from pilotage.meta.documents import Document, same
 from pilotage.meta.paths import mapping
 from pilotage.meta.validation.objectmeta import MAX_CAUSES
-from pilotage.server.strategies.deletion import clamped
+from pilotage.server.strategies.rules import clamped
 from pilotage.server.strategies.strategy import Strategy, copy_field
 
 _MAX_WARNINGS = 200  # an answer has no more causes
@@ -30,8 +30,6 @@ _MAX_WARNINGS = 200  # an answer has no more causes
 
 class PodStrategy(Strategy):
     """Pods: most of the spec cannot change, and what a node reports goes to the status."""
-
-    kept_by_status = ("ownerReferences", "deletionTimestamp")
 
     def prepare_for_create(self, document: Document) -> None:
         document["metadata"]["generation"] = 1

@@ -36,19 +36,17 @@ _MODES = ("Proxy", "VIP")
 class ServiceStrategy(Strategy):
     """Services have addresses of families, and ports, which depend on their type."""
 
-    allocates = True
-
     def prepare_for_create(self, document: Document) -> None:
         spec = document["spec"]
         normalize_addresses(spec, None)
-        _raise_if(resolve_families(spec, None, self.families) or list(validate_asked_node_ports(spec)), document)
+        _raise_if(resolve_families(spec, None, self.rules.families) or list(validate_asked_node_ports(spec)), document)
         document["status"] = {"loadBalancer": {}}
 
     def prepare_for_update(self, document: Document, old: Document) -> None:
         spec, was = document["spec"], old["spec"]
         keep_allocated(spec, was)
         normalize_addresses(spec, was)
-        _raise_if(resolve_families(spec, was, self.families), document)
+        _raise_if(resolve_families(spec, was, self.rules.families), document)
         super().prepare_for_update(document, old)
         drop_by_type(spec, was)
         if spec.get("type") != "LoadBalancer":

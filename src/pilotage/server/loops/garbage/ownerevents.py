@@ -52,4 +52,4 @@ async def record_invalid_owner(
     }
     with suppress(RevisionConflict):
         key = f"{context.prefix}core/events/{namespace}/{name}"
-        await context.commit(Put(key, records.encode(event), 0, events.strategy.lifetime))
+        await context.commit(Put(key, records.encode(event), 0, events.rules.lifetime))
