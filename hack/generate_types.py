@@ -78,6 +78,8 @@ IMPORTS = {
     **dict.fromkeys(MODELS, "pilotage.meta.models"),
 }
 
+# Resources that a kube-apiserver serves and ours does not: they have a type, for clients of a cluster.
+UNSERVED = frozenset({"componentstatuses"})
 # Attribute names that the rule below would make ugly.
 ATTRIBUTES = {"openAPIV3Schema": "open_api_v3_schema"}
 # A word is an acronym in the plural (`IPs`), an acronym with digits (`PKCS10`, `V1`), or an ordinary one.
@@ -136,7 +138,7 @@ def generate(schemas: dict[str, Schema], served: list[Schema]) -> dict[str, str]
     kinds = {key(gvk): name for name, schema in sorted(schemas.items()) for gvk in kinds_of(schema)}
     files["data/definitions.json"] = compact(schemas)
     files["data/kinds.json"] = compact(kinds)
-    files["data/resources.json"] = compact([served_row(each) for each in served])
+    files["data/resources.json"] = compact([served_row(each) for each in served if each["resource"] not in UNSERVED])
     return files
 
 

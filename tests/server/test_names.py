@@ -24,7 +24,7 @@ NAMED = {
     },
     # namespaces, and definitions of custom resources
     "admission.py": {"namespaces"},
-    "catalogue/catalogue.py": {"componentstatuses", "events", "namespaces"},
+    "catalogue/catalogue.py": {"events", "namespaces"},
     "definitions.py": {"customresourcedefinitions"},
     "loops/termination.py": {"namespaces"},
     "openapi/paths.py": {"namespaces"},
@@ -69,7 +69,6 @@ NAMED = {
         *("CustomResourceDefinition", "Event", "HorizontalPodAutoscaler"),
         *("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"),
     },
-    "verbs/components.py": {"ComponentStatus"},
 }
 
 

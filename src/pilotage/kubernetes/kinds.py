@@ -31,7 +31,6 @@ _STORED_AS: Mapping[GroupVersionResource, GroupVersionResource] = {
     GroupVersionResource("autoscaling", "v1", _AUTOSCALERS): GroupVersionResource("autoscaling", "v2", _AUTOSCALERS),
 }
 _DEPRECATED: Mapping[GroupVersionResource, str] = {
-    GroupVersionResource("", "v1", "componentstatuses"): "v1 ComponentStatus is deprecated in v1.19+",
     GroupVersionResource("", "v1", "endpoints"): (
         "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
     ),

@@ -20,7 +20,7 @@ from pilotage.server import deadlines, records
 from pilotage.server.access.rbac import attributes_of
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.catalogue import routes
-from pilotage.server.catalogue.catalogue import COMPONENTS, NAMESPACES, Redefined
+from pilotage.server.catalogue.catalogue import NAMESPACES, Redefined
 from pilotage.server.context import RegistryContext
 from pilotage.server.decoding.refusals import with_warnings
 from pilotage.server.offload import COMPILED, offload
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from pilotage.server.loops.progress import Note
     from pilotage.server.subresources.actions import Actions
     from pilotage.server.verbs.apply import Applier
-    from pilotage.server.verbs.components import Components
     from pilotage.server.verbs.delete import Deleter
     from pilotage.server.verbs.reviews import Reviewer
     from pilotage.server.verbs.scale import Scaler
@@ -106,12 +105,6 @@ class Registry:
         from pilotage.server.loops.background import BackgroundLoops
 
         return BackgroundLoops(self.context, self.note)
-
-    @cached_property
-    def _components(self) -> Components:
-        from pilotage.server.verbs.components import Components
-
-        return Components(self.context)
 
     @cached_property
     def _applier(self) -> Applier:
@@ -199,8 +192,6 @@ class Registry:
         if request.subresource == "scale":
             return self._scaler.call(info, request)
         match request.verb:
-            case Verb.GET if info.gvr == COMPONENTS:
-                return self._components.get(info, request)
             case Verb.GET:
                 return self._reader.get(info, request)
             case Verb.CREATE if info.gvr.group in _REVIEW_GROUPS and self.reviewer.reviews(info):
@@ -235,8 +226,6 @@ class Registry:
     async def _list(self, info: ResourceInfo, request: APIRequest) -> Page:
         if request.verb is Verb.DELETE_COLLECTION:
             return await self._deleter.delete_collection(info, self._limited(request))
-        if info.gvr == COMPONENTS:
-            return await self._components.list(info, request)
         return await self._reader.list(info, request)
 
     @asynccontextmanager

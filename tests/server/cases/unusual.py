@@ -168,7 +168,6 @@ RARE_PATHS = Scenario(
             )
             for path in ("..", ".spec.", "spec.size", ".spec.mode.", ".spec.'mode'", ".spec['mode']", ".spec.nope", "]")
         ),
-        get("a watch that is not supported", "/api/v1/componentstatuses?watch=1"),
         get("two wrong options", f"{CONFIG_MAPS}?sendInitialEvents=true&resourceVersionMatch=NotOlderThan"),
         get("an empty continue token", f"{CONFIG_MAPS}?limit=1&continue=e30"),
         get("a path with two slashes", "//api/v1/namespaces/<namespace>/pods"),

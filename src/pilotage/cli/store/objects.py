@@ -42,7 +42,7 @@ _SET_BY_SERVER = (
 )
 _BOOTSTRAP = "kubernetes.io/bootstrapping"
 _BUILTIN_GROUPS = ("flowcontrol.apiserver.k8s.io", "apiregistration.k8s.io")
-_NOT_EXPORTED = ("Event", "Lease", "ComponentStatus", "IPAddress", "Endpoints")
+_NOT_EXPORTED = ("Event", "Lease", "IPAddress", "Endpoints")
 """Kinds whose objects are short-lived, or are created for others; Endpoints are deprecated."""
 _STATUS_OF_SERVER = ("CustomResourceDefinition", "Namespace")
 

@@ -17,12 +17,6 @@ _ROLE = "node-role.kubernetes.io/"
 _ROLE_LABEL = "kubernetes.io/role"
 
 
-def _component_status(document: Document, now: datetime) -> list[Cell]:
-    healthy: Document = next((each for each in items(document, "conditions") if each.get("type") == "Healthy"), {})
-    state = {"True": "Healthy", "False": "Unhealthy"}.get(healthy.get("status", ""), "Unknown")
-    return [cells.name(document), state, healthy.get("message", ""), healthy.get("error", "")]
-
-
 def _kernel(document: Document) -> str:
     """The version of the kernel, and the architecture it runs on."""
     system = part(document, "status", "nodeInfo")
@@ -174,7 +168,6 @@ def _bound_capacity(claim: Document) -> str:
 
 
 PRINTERS: dict[str, Printer] = {
-    "componentstatuses": _component_status,
     "configmaps": row(NAME, size("data", "binaryData"), AGE),
     "endpoints": row(NAME, _endpoints, AGE),
     "events": _event,

@@ -26,8 +26,6 @@ from pilotage.storage.interface import Entry, Storage
 
 NAMESPACES = "core/namespaces/"
 EVENTS = GroupVersionResource("", "v1", "events")
-COMPONENTS = GroupVersionResource("", "v1", "componentstatuses")
-"""Objects that are processed at once, and never stored."""
 SUBRESOURCES = ("status", "finalize", "ephemeralcontainers", "resize", "approval", "scale")
 """Those that are served; a kind may name more."""
 _DEFAULT = KindStrategy()
