@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..differential import Scenario, delete, get, patch, post, put
+from ..differential import Scenario, get, patch, post, put
 
 NAMESPACE = "/api/v1/namespaces/<namespace>"
 PODS = f"{NAMESPACE}/pods"
@@ -104,26 +104,10 @@ CONNECTING = Scenario(
     "connecting",
     [
         post("a pod on a node", PODS, pod("a", "n")),
-        get("its log", f"{PODS}/a/log"),
-        get("of another container", f"{PODS}/a/log?container=x"),
-        get("exec", f"{PODS}/a/exec?command=ls"),
-        post("exec by post", f"{PODS}/a/exec?command=ls", ""),
-        get("attach", f"{PODS}/a/attach"),
-        get("forward", f"{PODS}/a/portforward"),
-        get("proxy", f"{PODS}/a/proxy"),
-        get("proxy of a port, with a path", f"{PODS}/a:80/proxy/a/b"),
-        delete("proxy by delete", f"{PODS}/a/proxy"),
         put("a log cannot be written", f"{PODS}/a/log", {}),
         get("no pod", f"{PODS}/none/log"),
         post("a pod of two containers", PODS, pod("b", "", "c", "d")),
-        get("which log", f"{PODS}/b/log"),
         get("an empty log", f"{PODS}/b/log?container=c"),
-        get("exec in which", f"{PODS}/b/exec?command=ls"),
-        get("exec nowhere", f"{PODS}/b/exec?command=ls&container=c"),
-        get("forward nowhere", f"{PODS}/b/portforward"),
-        get("a number that is none", f"{PODS}/b/log?tailLines=x"),
-        get("no seconds", f"{PODS}/b/log?container=c&sinceSeconds=0"),
-        get("a negative number of lines", f"{PODS}/b/log?container=c&tailLines=-1"),
         get("a service that does not exist", f"{NAMESPACE}/services/none/proxy"),
         get("a node that does not exist", "/api/v1/nodes/none/proxy"),
         post("an account", ACCOUNTS, {"metadata": {"name": "a"}}),

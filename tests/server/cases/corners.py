@@ -163,9 +163,6 @@ CORNERS = Scenario(
             "a pod", f"{_CORE}/pods", {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "a", "image": "b"}]}}
         ),
         patch("the address of a pod", f"{_CORE}/pods/p/status", {"status": {"podIP": "1.2.3.4"}}),
-        get("the log since two times", f"{_CORE}/pods/p/log?sinceSeconds=5&sinceTime=2024-01-01T00:00:00Z"),
-        get("one stream of the log", f"{_CORE}/pods/p/log?stream=Stdout"),
-        get("a proxy with an unknown scheme", f"{_CORE}/services/x:s:web/proxy"),
         post(
             "an eviction from another namespace",
             f"{_CORE}/pods/p/eviction",

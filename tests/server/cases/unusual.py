@@ -142,10 +142,7 @@ RARE_PATHS = Scenario(
         post(
             "a Service", _SERVICES, {"metadata": {"name": "s"}, "spec": {"clusterIP": "None", "ports": [{"port": 80}]}}
         ),
-        get("a Service without endpoints", f"{_SERVICES}/s/proxy/"),
-        get("a port that a Service does not have", f"{_SERVICES}/s:82/proxy/"),
         post("its endpoints", f"{_CORE}/endpoints", {"metadata": {"name": "s"}}),
-        get("a Service without ready endpoints", f"{_SERVICES}/s:80/proxy/"),
         post("a local review without a namespace", f"{_REVIEWS}/localsubjectaccessreviews", {}),
         post(
             "a review with an answer",
@@ -172,7 +169,6 @@ RARE_PATHS = Scenario(
         get("an empty continue token", f"{CONFIG_MAPS}?limit=1&continue=e30"),
         get("a path with two slashes", "//api/v1/namespaces/<namespace>/pods"),
         get("metrics with a slash", "/metrics/"),
-        get("logs since no time", f"{_PODS}/a/log?sinceTime=bad"),
         put("a Scale of another name", f"{_DEPLOYMENTS}/a/scale", _SCALE),
         put("a Scale of a missing object", f"{_DEPLOYMENTS}/b/scale", _SCALE),
         post("a Deployment to scale", _DEPLOYMENTS, {"metadata": {"name": "b"}, "spec": _DEPLOYMENT}),

@@ -39,7 +39,8 @@ _SENTINELS = {"Mutating": "/sentinel-m", "Validating": "/sentinel-v"}
 """Webhooks that are created after all others: once they are called, the others are, too."""
 _PROBE = "/api/v1/namespaces/<namespace>/serviceaccounts?dryRun=All"
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
-Answers = list[dict[str, Any]]
+Answer = dict[str, Any]
+Answers = list[Answer]
 
 
 @dataclass(frozen=True)

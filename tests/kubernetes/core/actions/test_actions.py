@@ -258,20 +258,17 @@ async def test_a_token_request_that_cannot_be_met_is_refused(
 @pytest.mark.parametrize(
     ("name", "subresource", "query", "error", "message"),
     [
-        ("bound", "log", {}, NotFound, 'pods "n" not found'),
-        ("bound", "log", {"container": "x"}, BadRequest, "container x is not valid for pod bound"),
-        ("bound", "exec", {}, NotFound, 'pods "n" not found'),
-        ("two", "log", {}, BadRequest, r"a container name must be specified for pod two, choose one of: \[c d\]"),
-        ("two", "exec", {"container": "c"}, BadRequest, "pod two does not have a host assigned"),
-        ("two", "portforward", {}, BadRequest, "pod two does not have a host assigned"),
-        ("two", "proxy", {}, BadRequest, "address not allowed"),
-        ("two:80", "proxy/a/b", {}, BadRequest, "address not allowed"),
+        ("bound", "log", {}, BadRequest, 'log of pods "bound": there are no nodes and no network here'),
+        ("bound", "exec", {}, BadRequest, 'exec of pods "bound": there are no nodes'),
+        ("two", "exec", {"container": "c"}, BadRequest, 'exec of pods "two": there are no nodes'),
+        ("two", "portforward", {}, BadRequest, 'portforward of pods "two": there are no nodes'),
+        ("two", "proxy", {}, BadRequest, 'proxy of pods "two": there are no nodes'),
+        ("two:80", "proxy/a/b", {}, BadRequest, 'proxy of pods "two": there are no nodes'),
         ("none", "log", {}, NotFound, 'pods "none" not found'),
-        ("two", "log", {"sinceSeconds": "0"}, Invalid, "sinceSeconds: Invalid value: 0: must be greater than 0"),
-        ("two", "log", {"tailLines": "x"}, BadRequest, "ParseInt"),
+        ("none:80", "proxy", {}, NotFound, 'pods "none" not found'),
     ],
 )
-async def test_what_a_node_would_have_to_answer_is_answered_as_without_nodes(
+async def test_a_connection_to_an_object_that_exists_is_refused(
     name: str, subresource: str, query: dict[str, str], error: type[ApiError], message: str
 ) -> None:
     async with opened() as api:
