@@ -61,10 +61,6 @@ NAMED = {
     "loops/garbage/ownerevents.py": {"Event", "events"},
     "writes/fencing.py": {"leases"},
     # answers that kube-apiserver gives for single kinds alone
-    "decoding/registered.py": {
-        *("APIService", "CertificateSigningRequest", "CronJob", "CustomResourceDefinition", "EndpointSlice", "Event"),
-        *("HorizontalPodAutoscaler", "Lease", "PriorityClass", "RuntimeClass", "SelfSubjectReview"),
-    },
     "http/discovery.py": {
         *("CustomResourceDefinition", "Event", "HorizontalPodAutoscaler"),
         *("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"),

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 _VERSION = re.compile(r"v([0-9]{1,18})(?:(alpha|beta)([0-9]{1,18}))?")
 _STAGES = {None: 0, "beta": 1, "alpha": 2}
+PRERELEASES = (1, 2)
+"""What the priority of an alpha or a beta begins with."""
 
 
 class GroupVersion(NamedTuple):

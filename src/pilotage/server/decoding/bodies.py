@@ -15,7 +15,7 @@ from pilotage.codec.scalars import Mismatch
 from pilotage.errors import DecodeError, UnsupportedMediaType
 from pilotage.meta.causes import invalid, invalid_error, not_supported, too_long
 from pilotage.meta.documents import Document
-from pilotage.meta.kinds import GroupKind, GroupVersion, GroupVersionKind
+from pilotage.meta.kinds import PRERELEASES, GroupKind, GroupVersion, GroupVersionKind, version_priority
 from pilotage.meta.models import ManagedFieldsEntry, ObjectMeta, OwnerReference, shapes
 from pilotage.meta.text import gojson, jsontext
 from pilotage.meta.validation.objectmeta import is_plain
@@ -33,7 +33,6 @@ from pilotage.server.decoding.refusals import (
     unhandled,
     unrecognized,
 )
-from pilotage.server.decoding.registered import is_older, is_other_version
 from pilotage.server.resources import ResourceInfo
 from pilotage.types import builtin
 
@@ -292,8 +291,9 @@ def _check_builtin_kind(api_version: str, kind: str, info: ResourceInfo, request
     if (api_version, kind) == (info.gvk.api_version, info.gvk.kind):
         return
     _check_api_version(api_version, info, request)
-    if kind == info.gvk.kind and is_other_version(api_version, info.gvk):
-        if is_older(api_version, kind) and (request.verb is Verb.PATCH or kind == "Eviction"):
+    older = _is_older(api_version, info)
+    if kind == info.gvk.kind and (older or api_version in info.versions):
+        if older and (request.verb is Verb.PATCH or kind == "Eviction"):
             return
         raise other_version(api_version, info)
     gvk = GroupVersionKind.of(api_version, kind)
@@ -305,6 +305,12 @@ def _check_builtin_kind(api_version: str, kind: str, info: ResourceInfo, request
     if request.verb is Verb.PATCH:
         raise undecodable(info, request, reason)
     raise unhandled(info, reason, kind, gvk.version)
+
+
+def _is_older(api_version: str, info: ResourceInfo) -> bool:
+    """Whether a version is an alpha or a beta of the group of a built-in kind: old clients send such."""
+    group, _, version = api_version.rpartition("/")
+    return bool(group) and group == info.gvk.group and version_priority(version)[0] in PRERELEASES
 
 
 def _check_custom_kind(
