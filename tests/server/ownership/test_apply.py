@@ -12,11 +12,13 @@ from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.redaction import LAST_APPLIED
 from pilotage.rest.request import APIRequest, PatchType, Verb, WriteOptions
 from pilotage.rest.response import Response
+from pilotage.server import records
 from tests.counting import counted_lines
 
 from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, definition, widget
 from .test_track import Managed, config_map, managed, owners
 
+PARTS = GroupVersionResource("test.example.com", "v1", "parts")
 HOSTILE_LINES = 50_000
 """More lines than the server executes for any input that it refuses; large inputs have 50,000 values and more."""
 
@@ -282,3 +284,41 @@ async def test_an_apply_of_the_same_whole_float_changes_nothing() -> None:
         config = widget("a", spec={"size": 2.0})
         first = await applied(api, WIDGETS, config)
         assert (type(first["spec"]["size"]), await applied(api, WIDGETS, config)) == (int, first)
+
+
+def _structural() -> Any:
+    """A definition whose schema knows all fields, and keeps one as it is."""
+    rule = {"rule": "!has(self.name) || self.name == oldSelf.name", "message": "the name stays"}
+    properties = {"name": {"type": "string"}, "tags": {"type": "object", "additionalProperties": {"type": "string"}}}
+    made = definition("parts", "Part")
+    schema = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"] = {"type": "object", "properties": properties, "x-kubernetes-validations": [rule]}
+    schema["properties"]["status"] = {"type": "object", "properties": {}}
+    return made
+
+
+async def test_an_apply_decodes_the_stored_object_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[bytes] = []
+    decode = records.decode
+
+    def counted(data: bytes) -> Any:
+        decoded.append(bytes(data))
+        return decode(data)
+
+    async with managed() as api:
+        await api.create(DEFINITIONS, _structural())
+        await applied(api, PARTS, widget("a", kind="Part", spec={"name": "x"}))
+        monkeypatch.setattr(records, "decode", counted)
+        for tags in ({"a": "1"}, {"a": "1"}, {"a": "2"}):
+            decoded.clear()
+            await applied(api, PARTS, widget("a", kind="Part", spec={"name": "x", "tags": tags}))
+            assert len(decoded) == 1
+
+
+async def test_an_apply_leaves_the_object_before_it_as_it_was() -> None:
+    async with managed() as api:
+        await api.create(DEFINITIONS, _structural())
+        made = await applied(api, PARTS, widget("a", kind="Part", spec={"name": "x", "tags": {"a": "1"}}))
+        with pytest.raises(Invalid, match="the name stays"):
+            await applied(api, PARTS, widget("a", kind="Part", spec={"name": "y", "tags": {"a": "2"}}))
+        assert await applied(api, PARTS, widget("a", kind="Part", spec={"name": "x", "tags": {"a": "1"}})) == made

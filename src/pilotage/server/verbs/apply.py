@@ -23,7 +23,7 @@ from pilotage.server.ownership.kinds import ByWebhook
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.create import Creator
 from pilotage.server.verbs.identity import check_identity, check_version
-from pilotage.server.verbs.update import Updater, View
+from pilotage.server.verbs.update import Updater, View, has_one_form, own
 from pilotage.server.writes.steps import default
 
 
@@ -39,11 +39,12 @@ class Applier:
         config, duplicates = await offload(len(request.body), configuration.read, request.body)
 
         conversions = self.context.conversions(info)
+        shares = has_one_form(info) and not self.context.admission.of(info.group_resource).mutating
 
         def next_state(old: Document, data: bytes) -> Steps[tuple[Document, list[str]]]:
-            live = records.decode(info.strategy.decorate(data))
+            live = old if shares else records.decode(info.strategy.decorate(data))
             document, problems, changed = yield from _next_state(
-                info, request, live, config, self.context.now(), conversions.found
+                info, request, live, config, self.context.now(), conversions.found, shares=shares
             )
             warnings = configuration.report_duplicates(request, duplicates)
             check_version(info, document, old, request.name)
@@ -81,10 +82,20 @@ class Applier:
 
 
 def _next_state(
-    info: ResourceInfo, request: APIRequest, live: Document, config: Document, now: str, by_webhook: ByWebhook
+    info: ResourceInfo,
+    request: APIRequest,
+    live: Document,
+    config: Document,
+    now: str,
+    by_webhook: ByWebhook,
+    *,
+    shares: bool = False,
 ) -> Steps[tuple[Document, FieldProblems, bool]]:
     problems = FieldProblems()
     document, changed = yield from applied(info, request, live, config, now, by_webhook)
+    if shares:
+        complete = info.schema is not None and info.schema.is_complete(document)
+        document = own(document, live, shared=complete)
     try:
         document = bodies.fit(document, info, request, problems)
     except UndecodablePatch as error:

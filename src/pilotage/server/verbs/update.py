@@ -87,8 +87,7 @@ class Updater:
     async def patch(self, info: ResourceInfo, request: APIRequest) -> Response:
         bodies.check_options(request)
         patch = patching.reader(info, request)
-        # The documents of custom resources have no other form than that of their bytes.
-        shares = info.custom and not info.rules.decorated
+        shares = has_one_form(info)
         mutated = bool(self.context.admission.of(info.group_resource).mutating)
 
         def next_state(old: Document, data: bytes) -> tuple[Document, list[str]]:
@@ -104,7 +103,7 @@ class Updater:
             stored = document.get("metadata") is base["metadata"]
             complete = shares and info.schema is not None and info.schema.is_complete(document)
             if shares:
-                document = _own(document, old, shared=complete and not mutated)
+                document = own(document, old, shared=complete and not mutated)
             bodies.check_kind(document, info, request)
             document = bodies.fit(document, info, request, problems, stored=stored)
             warnings = steps.default(info, request, document, problems, complete=complete)
@@ -211,8 +210,14 @@ def _decode(info: ResourceInfo, request: APIRequest) -> tuple[Document, list[str
     return document, steps.default(info, request, document, problems)
 
 
-def _own(document: Document, old: Document, *, shared: bool) -> Document:
-    """A patched custom resource whose parts no later step changes in the old one, with which it may have `shared` them.
+def has_one_form(info: ResourceInfo) -> bool:
+    """Whether the documents of a resource have no other form than that of their bytes."""
+    return info.custom and not info.rules.decorated
+
+
+def own(document: Document, old: Document, *, shared: bool) -> Document:
+    """A patched or applied custom resource whose parts no later step changes in the old one, with which it may have
+    `shared` them.
 
     Only pruning, defaulting and the mutating functions of a program change more than the metadata in place.
     """
