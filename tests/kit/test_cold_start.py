@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pilotage.kit.arguments import COMMANDS
 from pilotage.kit.arguments.planning import LOOP, plan
+from pilotage.kit.routes import light
 
 from .tools import todo_tool
 
@@ -64,7 +65,7 @@ def test_a_tool_reads_without_an_event_loop_unless_it_watches(tmp_path: Path) ->
     command = COMMANDS["get"]
     assert plan(command, options, tool.facts(options)).routes == (LOOP,)
     options.watch = False
-    assert tool.perform_now(plan(command, options, tool.facts(options)), options) == 0
+    assert light.performed(plan(command, options, tool.facts(options)), tool, options) == 0
     options.storage = "memory:"
     assert plan(command, options, tool.facts(options)).routes == (LOOP,)
 

@@ -1,74 +1,48 @@
 from __future__ import annotations
 
-import argparse
 import logging
+from pathlib import Path
 
 import pytest
 
 from pilotage.errors import StorageFull
-from pilotage.kit.arguments import COMMANDS
-from pilotage.kit.arguments.planning import Facts, Plan, Where
-from pilotage.kit.console.signals.deadline import ExitDeadline
-from pilotage.kit.execution import execute
+from pilotage.kit.routes import light, opening
 from pilotage.telemetry.logs import logger
-from tests.kit.tools import captured
+from tests.kit.tools import Console, todo_tool
 
 
-class FullDisk:
-    """Where every command finds a full disk, which the storage logs and raises."""
-
-    ends_process = False
-
-    def facts(self, options: argparse.Namespace) -> Facts:
-        return Facts(Where("sqlite:todo.db"))
-
-    def print_stored(self, plan: Plan, options: argparse.Namespace) -> None:
-        return None
-
-    def perform_now(self, plan: Plan, options: argparse.Namespace) -> None:
-        return None
-
-    async def perform(self, plan: Plan, options: argparse.Namespace, deadline: ExitDeadline) -> int:
-        logger("pilotage.storage").error("Storage is full", error="no space")
-        raise StorageFull("no space is left to write to todo.db")
+async def full_disk(*_: object) -> int:
+    """A disk that is full, which the storage logs and raises."""
+    logger("pilotage.storage").error("Storage is full", error="no space")
+    raise StorageFull("no space is left to write to todo.db")
 
 
-def test_an_error_of_the_storage_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def interrupted(*_: object) -> int:
+    """Ctrl-C while a command runs."""
+    raise KeyboardInterrupt
+
+
+def test_an_error_of_the_storage_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logging.getLogger(), "handlers", [])  # pytest has some, and a command has none
-    ran = captured(lambda: execute(FullDisk(), COMMANDS["logs"], argparse.Namespace()))
+    monkeypatch.setattr(opening, "performed", full_disk)
+    ran = Console(todo_tool(tmp_path)).run("logs", "todo", "milk")
     assert (ran.code, ran.errors) == (1, "error: no space is left to write to todo.db\n")
 
 
-class Interrupted:
-    """Where Ctrl-C ends every command."""
-
-    ends_process = False
-
-    def facts(self, options: argparse.Namespace) -> Facts:
-        return Facts(Where("sqlite:todo.db"))
-
-    def print_stored(self, plan: Plan, options: argparse.Namespace) -> None:
-        return None
-
-    def perform_now(self, plan: Plan, options: argparse.Namespace) -> int:
-        raise KeyboardInterrupt
-
-    async def perform(self, plan: Plan, options: argparse.Namespace, deadline: ExitDeadline) -> int:
-        raise AssertionError("it has ended")
-
-
 @pytest.mark.parametrize(
-    ("name", "dry_run", "printed"),
+    ("words", "printed"),
     [
         (
-            "apply",
-            "none",
+            ["apply", "-f", "-", "--no-reconcile"],
             "error: interrupted before the command was finished: not everything may be written, run it again\n",
         ),
-        ("apply", "server", ""),
-        ("get", "none", ""),
+        (["apply", "-f", "-", "--no-reconcile", "--dry-run=server"], ""),
+        (["get", "todos", "--field-selector=metadata.name=a"], ""),
     ],
 )
-def test_a_command_that_was_interrupted_while_it_wrote_reports_it(name: str, dry_run: str, printed: str) -> None:
-    ran = captured(lambda: execute(Interrupted(), COMMANDS[name], argparse.Namespace(dry_run=dry_run)))
+def test_a_command_that_was_interrupted_while_it_wrote_reports_it(
+    words: list[str], printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(light, "performed", interrupted)
+    ran = Console(todo_tool(tmp_path)).run(*words)
     assert (ran.code, ran.errors) == (130, printed)

@@ -18,6 +18,7 @@ import pytest
 
 import pilotage as pt
 from pilotage import cli, kit
+from pilotage.kit.routes import opening
 from pilotage.types.core.v1 import Secret
 from tests import forked
 from tests.kit.tools import ChangedTodo, CleaningReconciler, Console, Result, Todo, TodoWebhook, captured, todo_tool
@@ -61,7 +62,7 @@ def test_without_reconcile_the_write_waits_for_the_next_one(todo: Console) -> No
 def test_a_reconcile_that_fails_has_a_line_and_an_exit_code_and_the_write_stays(
     todo: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pilotage.kit.reconciling.FAILING_SECONDS", 0.1)
+    monkeypatch.setattr("pilotage.kit.routes.reconciling.FAILING_SECONDS", 0.1)
     failed = todo.run("create", "todo", "moon", "--set", "spec.text=impossible")
     assert (failed.code, failed.output) == (5, "todo.todo.example.com/moon created\n")
     line = "error: the changes are stored, but not reconciled: todo default/moon: ValueError: this cannot be done"
@@ -81,7 +82,7 @@ def test_a_reconcile_that_fails_until_a_short_timeout_has_the_same_line(todo: Co
 def test_a_command_does_not_wait_for_many_reconciles_that_all_fail(
     todo: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pilotage.kit.reconciling.FAILING_SECONDS", 0.1)
+    monkeypatch.setattr("pilotage.kit.routes.reconciling.FAILING_SECONDS", 0.1)
     kind = "apiVersion: todo.example.com/v1, kind: Todo"
     many = "\n---\n".join(f"{{{kind}, metadata: {{name: t{n}}}, spec: {{text: impossible}}}}" for n in range(12))
     failed = todo.run("apply", "-f", "-", "--reconcile-timeout", "0", stdin=many)  # else it would never end
@@ -112,7 +113,7 @@ def fail_for_each_region(manager: pt.Manager) -> None:
 def test_a_reconcile_that_fails_for_a_request_of_its_own_is_reported(
     todo: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pilotage.kit.reconciling.FAILING_SECONDS", 0.1)
+    monkeypatch.setattr("pilotage.kit.routes.reconciling.FAILING_SECONDS", 0.1)
     todo.tool.setup = fail_for_each_region
     failed = todo.run("create", "todo", "moon", "--set", "spec.text=x")
     assert (failed.code, "regions eu:moon: ValueError: this cannot be done" in failed.errors) == (5, True)
@@ -154,7 +155,7 @@ def test_a_read_of_the_storage_of_the_variable_opens_no_server(todo: Console, mo
 
     monkeypatch.setenv("TODO_STORAGE", todo.tool.storage)
     todo.output("create", "todo", "milk", "--set", "spec.text=x")
-    monkeypatch.setattr(kit.Tool, "_open", fail)
+    monkeypatch.setattr(opening, "embedded", fail)
     assert [todo.run(*words).code for words in (["events"], ["logs", "todo", "milk"])] == [0, 0]
 
 

@@ -14,8 +14,8 @@ import pytest
 import pilotage as pt
 from pilotage.kit.arguments import COMMANDS
 from pilotage.kit.console.terminal import Terminal
-from pilotage.kit.embedded import PrintingTransport
 from pilotage.kit.execution import checked_function
+from pilotage.kit.routes.embedded import PrintingTransport
 from pilotage.kit.session import CommandSession
 from pilotage.meta.mapping.mapper import RESTMapper
 from tests.kit.tools import Todo, TodoSpec

@@ -87,7 +87,7 @@ def _on_storage(url: str, action: Callable[[Storage], Awaitable[T]]) -> T:
     """Run an action on the storage, which must exist: a misspelt path must not create a file."""
     import asyncio
 
-    from pilotage.kit.tenancy import check_exists, opened
+    from pilotage.kit.routes.tenancy import check_exists, opened
 
     check_exists(url)
 

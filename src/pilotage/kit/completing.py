@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pilotage.kit.arguments.flags import Command
 from pilotage.kit.console.flags import places
 from pilotage.kit.console.parsing import command_first, place_and_rest
-from pilotage.kit.execution import CommandBackend, execute
+from pilotage.kit.execution import Program, execute
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ NAMES = Command("names")
 _WHERE = tuple(flag[2:].replace("-", "_") for flag in places.FLAGS if flag.startswith("--"))
 
 
-def print_objects(place: CommandBackend, parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
+def print_objects(program: Program, parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     """Print what may be the last word of a command line, the one at the cursor, one word a line. The line begins with
     the command, or with the options that select the storage or server."""
     words = list(_joined(words))
@@ -31,15 +31,15 @@ def print_objects(place: CommandBackend, parser: argparse.ArgumentParser, words:
         return 0
     options = {**dict.fromkeys(_WHERE, ""), **vars(read)}
     if read.value_of == "tenant":
-        return _print_tenants(place.facts(argparse.Namespace(**options)).where.storage)
+        return _print_tenants(program.facts(argparse.Namespace(**options)).where.storage)
     options["tenant"] = options["tenant"] or "default"
-    return execute(place, NAMES, argparse.Namespace(**options, command=name))
+    return execute(program, NAMES, argparse.Namespace(**options, command=name))
 
 
 def _print_tenants(storage: str) -> int:
     import asyncio
 
-    from pilotage.kit.tenancy import tenants_of
+    from pilotage.kit.routes.tenancy import tenants_of
 
     for name in asyncio.run(tenants_of(storage)) if storage else ():
         print(name)

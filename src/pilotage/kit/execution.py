@@ -1,4 +1,4 @@
-"""Runs one command: opens its storage or server, loads its module, and turns errors into messages and exit codes."""
+"""Runs one command: plans it, takes the first route that can run it, and turns errors into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -18,59 +18,70 @@ if TYPE_CHECKING:
 
     from pilotage.kit.arguments import Command
     from pilotage.kit.arguments.planning import Facts, Plan
-    from pilotage.kit.console.signals.deadline import ExitDeadline
+    from pilotage.kit.kinds import Visible
+    from pilotage.kit.routes.embedded import Setup
     from pilotage.kit.session import CommandSession
+    from pilotage.meta.kinds import GroupKind
+    from pilotage.meta.models import Resource
 
     CommandFunction = Callable[[CommandSession, argparse.Namespace], Awaitable[int]]
 else:
     Protocol = object
 
 
-class CommandBackend(Protocol):
-    """Where commands work: the storage of a tool, or what `pilotage` was given."""
+class Program(Protocol):
+    """What commands belong to: a tool, or `pilotage`. Plans are opened for it."""
 
-    ends_process: bool
-    """Whether the process ends with the command."""
+    @property
+    def name(self) -> str:
+        """The manager of the fields that it writes, unless an option names another one."""
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of commands without one."""
+
+    @property
+    def setup(self) -> Setup | None:
+        """Adds its reconcilers and webhooks to a manager."""
+
+    @property
+    def audit(self) -> tuple[str, str]:
+        """The file of its audit log, and that of the policy; empty: there is none."""
+
+    @property
+    def ends_process(self) -> bool:
+        """Whether the process ends with the command."""
 
     def facts(self, options: argparse.Namespace) -> Facts:
         """What is known of the place without opening it. Raises CommandError."""
 
-    def print_stored(self, plan: Plan, options: argparse.Namespace) -> int | None:
-        """Print what is in the file. None, and nothing is printed, if it takes more."""
+    @property
+    def visible(self) -> Visible | None:
+        """What its tables need of its kinds, without importing any; None if that is not known."""
 
-    def perform_now(self, plan: Plan, options: argparse.Namespace) -> int | None:
-        """Run a command without an event loop, which takes longer to load than most commands take. None if it needs
-        one."""
+    @property
+    def own_kinds(self) -> tuple[type[Resource], ...]:
+        """The kinds that it installs."""
 
-    async def perform(self, plan: Plan, options: argparse.Namespace, deadline: ExitDeadline) -> int:
-        """Open a session, run the command on it, and return its exit code. After a signal, it ends by the deadline."""
+    @property
+    def shown(self) -> frozenset[GroupKind] | None:
+        """The kinds that its commands may name; None: all that are served."""
 
 
-def execute(place: CommandBackend, command: Command, options: argparse.Namespace) -> int:
+def execute(program: Program, command: Command, options: argparse.Namespace) -> int:
     """Run a command; the exit code. Errors are lines on standard error."""
-    with rarely_collected(ends_process=place.ends_process):
-        return _execute(place, command, options)
+    with rarely_collected(ends_process=program.ends_process):
+        return _execute(program, command, options)
 
 
-def _execute(place: CommandBackend, command: Command, options: argparse.Namespace) -> int:
+def _execute(program: Program, command: Command, options: argparse.Namespace) -> int:
     try:
-        chosen = plan(command, options, place.facts(options))
+        chosen = plan(command, options, program.facts(options))
         for route in chosen.routes:
-            code = None
-            if route == DIRECT:
-                code = place.print_stored(chosen, options)
-            elif route == LIGHT:
-                code = place.perform_now(chosen, options)
+            code = _on_route(route, chosen, program, options)
             if code is not None:
                 return code
-        import asyncio
-
-        from pilotage.kit.console.exhaustion import guarded
-        from pilotage.kit.console.signals.deadline import ExitDeadline
-
-        _check_no_loop()
-        with ExitDeadline(INTERRUPTED) as deadline, without_storage_log():
-            return asyncio.run(guarded(place.perform(chosen, options, deadline)))
+        raise AssertionError("the last route can run every command")
     except KeyboardInterrupt:
         from pilotage.kit.console.terminal import standard_error
         from pilotage.kit.exits import print_error
@@ -85,6 +96,30 @@ def _execute(place: CommandBackend, command: Command, options: argparse.Namespac
 
         print_error(error)
         return max(command.least_failure, code_of(error))
+
+
+def _on_route(route: str, plan: Plan, program: Program, options: argparse.Namespace) -> int | None:
+    """Run a command on a route; None, and nothing is printed or written, if it takes another one."""
+    if route == DIRECT:
+        visible = program.visible
+        if visible is None:
+            return None
+        from pilotage.kit import direct
+
+        return direct.get(plan.where, options.namespace or program.namespace, visible, options)
+    if route == LIGHT:
+        from pilotage.kit.routes import light
+
+        return light.performed(plan, program, options)
+    import asyncio
+
+    from pilotage.kit.console.exhaustion import guarded
+    from pilotage.kit.console.signals.deadline import ExitDeadline
+    from pilotage.kit.routes import opening
+
+    _check_no_loop()
+    with ExitDeadline(INTERRUPTED) as deadline, without_storage_log():
+        return asyncio.run(guarded(opening.performed(plan, program, options, deadline)))
 
 
 def _check_no_loop() -> None:

@@ -5,19 +5,24 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from pilotage.errors import BadRequest, Invalid, NoMatch, NotFound, RequestTooLarge
 from pilotage.kit.console.terminal import Terminal, standard_error, standard_output
 from pilotage.kit.printers.documents import kind_of
+from pilotage.kit.recorded.logfile import log_file_of
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind, GroupVersionKind
 from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping
 from pilotage.rest.request import APIRequest, DeleteOptions, Form, ListOptions, PatchType, Verb, WriteOptions
 from pilotage.rest.response import Response
 from pilotage.rest.transport import Transport
+
+if TYPE_CHECKING:
+    from pilotage.kit.arguments.planning import Plan
+    from pilotage.kit.execution import Program
 
 decode = msgspec.json.Decoder().decode
 encode = msgspec.json.Encoder().encode
@@ -44,30 +49,6 @@ class CommandSession(msgspec.Struct):
     """The warnings about reads that were printed."""
     has_written: bool = False
     """Whether the server has accepted a write."""
-
-    @classmethod
-    async def open(
-        cls,
-        transport: Transport,
-        options: Namespace,
-        namespace: str,
-        program: str,
-        log_file: str,
-        kinds: frozenset[GroupKind] | None = None,
-    ) -> CommandSession:
-        """A session over a transport. `namespace` and `program`, the field manager, are those that no flag sets."""
-        session = cls(
-            transport,
-            RESTMapper([]),
-            getattr(options, "namespace", "") or namespace,
-            standard_output(),
-            standard_error(),
-            kinds,
-            getattr(options, "field_manager", "") or program,
-            log_file,
-        )
-        session.mapper.replace(await session.resources())
-        return session
 
     async def mapping(self, gvk: GroupVersionKind) -> RESTMapping:
         """The resource of a kind, which may have become served in this command. Raises NoMatch."""
@@ -223,3 +204,21 @@ def _advised(mapping: RESTMapping, request: APIRequest) -> Iterator[None]:
 def name_of(mapping: RESTMapping, name: str) -> str:
     """An object as messages name it: `todo.todo.example.com/milk`."""
     return f"{kind_of(mapping.gvk)}/{name}"
+
+
+async def session_over(
+    transport: Transport, plan: Plan, program: Program, options: Namespace, namespace: str = ""
+) -> CommandSession:
+    """A session over a transport, in a namespace that stands for that of the program."""
+    session = CommandSession(
+        transport,
+        RESTMapper([]),
+        getattr(options, "namespace", "") or namespace or program.namespace,
+        standard_output(),
+        standard_error(),
+        program.shown,
+        getattr(options, "field_manager", "") or program.name,
+        log_file_of(plan.where.storage, plan.where.tenant),
+    )
+    session.mapper.replace(await session.resources())
+    return session

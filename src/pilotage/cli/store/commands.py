@@ -17,7 +17,7 @@ from pilotage.kit.console.errors import CommandError
 from pilotage.kit.console.files import reported
 from pilotage.kit.console.manifestfiles import read_manifests
 from pilotage.kit.console.terminal import GREEN, standard_error, standard_output
-from pilotage.kit.tenancy import check_exists, has_tenant
+from pilotage.kit.routes.tenancy import check_exists, has_tenant
 from pilotage.kubernetes.core.events import LIFETIME
 from pilotage.kubernetes.core.loops.events import EVENTS
 from pilotage.meta.documents import Document

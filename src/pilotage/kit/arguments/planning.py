@@ -60,7 +60,7 @@ class Where(Record):
 class Facts(Record):
     """What is known of a place without opening it."""
 
-    __slots__ = __match_args__ = ("where", "reconcilers", "namespace", "audited")
+    __slots__ = __match_args__ = ("where", "reconcilers", "namespace", "audited", "needs_file")
 
     where: Where
     reconcilers: bool
@@ -69,18 +69,26 @@ class Facts(Record):
     """The namespace of objects that name none."""
     audited: bool
     """Whether requests are logged."""
+    needs_file: bool
+    """Whether a file that does not exist is a mistake, and not an empty storage."""
 
     def __init__(
-        self, where: Where, *, reconcilers: bool = False, namespace: str = "default", audited: bool = False
+        self,
+        where: Where,
+        *,
+        reconcilers: bool = False,
+        namespace: str = "default",
+        audited: bool = False,
+        needs_file: bool = False,
     ) -> None:
-        self._set(where, reconcilers, namespace, audited)
+        self._set(where, reconcilers, namespace, audited, needs_file)
 
 
 class Plan(Record):
     """How a command runs."""
 
     __slots__ = __match_args__ = (
-        *("command", "where", "routes", "writes", "reconciles", "needs_tenant", "missing", "namespace"),
+        *("command", "where", "routes", "writes", "reconciles", "needs_file", "needs_tenant", "missing", "namespace"),
     )
 
     command: Command
@@ -91,6 +99,8 @@ class Plan(Record):
     """Whether it sends writes, which may be dry runs of the server."""
     reconciles: bool
     """Whether reconcilers, or their webhooks, run beside it."""
+    needs_file: bool
+    """Whether a file that does not exist is an error."""
     needs_tenant: bool
     """Whether a tenant without objects is an error, unless it is the default one."""
     missing: str
@@ -106,11 +116,12 @@ class Plan(Record):
         *,
         writes: bool,
         reconciles: bool,
+        needs_file: bool,
         needs_tenant: bool,
         missing: str,
         namespace: str,
     ) -> None:
-        self._set(command, where, routes, writes, reconciles, needs_tenant, missing, namespace)
+        self._set(command, where, routes, writes, reconciles, needs_file, needs_tenant, missing, namespace)
 
 
 def plan(command: Command, options: Namespace, facts: Facts) -> Plan:
@@ -121,14 +132,16 @@ def plan(command: Command, options: Namespace, facts: Facts) -> Plan:
     namespace = ""
     if facts.namespace != "default" and (command.creates or command.previews):
         namespace = CREATED if stores else COPIED
+    missing = _missing(command, options, stores=writes and stores)
     return Plan(
         command,
         facts.where,
         _routes(command, options, facts, reconciles=reconciles),
         writes=writes,
         reconciles=reconciles,
+        needs_file=facts.needs_file and not (command.creates and missing == NEW),
         needs_tenant=not command.creates,
-        missing=_missing(command, options, stores=writes and stores),
+        missing=missing,
         namespace=namespace,
     )
 

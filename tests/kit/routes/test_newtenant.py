@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from pilotage.errors import RevisionConflict
-from pilotage.kit.newtenant import NewTenantStorage
+from pilotage.kit.routes.newtenant import NewTenantStorage
 from pilotage.storage.interface import Check, Delete, Entry, Operation, Put
 from pilotage.storage.memory import MemoryStorage
 

@@ -116,7 +116,7 @@ async def has_namespace(client: Client, name: str) -> bool:
 
 async def copied(url: str, tenant: str) -> Storage:
     """What a tenant has now, in memory, where a dry run may create what it needs."""
-    from pilotage.kit.tenancy import opened
+    from pilotage.kit.routes.tenancy import opened
     from pilotage.server.tenants import prefix_of
     from pilotage.storage.interface import Put
     from pilotage.storage.memory import MemoryStorage
@@ -134,7 +134,7 @@ async def reading(
 ) -> AsyncIterator[Transport | None]:
     """The storage without the work of a server: no background loops, and nothing is written. None if a kind of
     `kinds` is not installed as it is now. `audit` is the file of the audit log, and that of its policy."""
-    from pilotage.kit.tenancy import opened
+    from pilotage.kit.routes.tenancy import opened
     from pilotage.kubernetes.assembly import cluster_context
     from pilotage.server.registry import Registry
 

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from pilotage.cluster import Cluster
 from pilotage.errors import RevisionConflict, StorageError
-from pilotage.kit.embedded import ensure_namespace
-from pilotage.kit.tenancy import is_missing_file, opened
+from pilotage.kit.routes.embedded import ensure_namespace
+from pilotage.kit.routes.tenancy import is_missing_file, opened
 from pilotage.server.tenants import prefix_of
 from pilotage.storage.bases import StorageWrapper
 from pilotage.storage.interface import Check, Entry, Event, Operation, Put, Snapshot, Storage, Watch

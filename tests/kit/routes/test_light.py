@@ -13,12 +13,13 @@ import pytest
 import yaml
 
 from pilotage import cli
-from pilotage.kit import execution, light
+from pilotage.kit import execution
 from pilotage.kit.arguments.planning import Where
+from pilotage.kit.routes import light
 from pilotage.meta.documents import Document
 from tests.kit.tools import Console, Todo, captured, plan_with_loop, todo_tool
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PROGRAM = """
 import _thread, sys
 sys.path.insert(0, sys.argv[1])

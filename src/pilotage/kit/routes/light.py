@@ -3,15 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+
+from pilotage.kit.execution import checked_function, without_storage_log
+from pilotage.kit.kinds import has_versions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
     from pilotage.cluster.light import LightCluster
-    from pilotage.kit.arguments.planning import Where
+    from pilotage.kit.arguments.planning import Plan, Where
+    from pilotage.kit.execution import Program
     from pilotage.meta.models import Resource
+
+
+def performed(plan: Plan, program: Program, options: argparse.Namespace) -> int | None:
+    """Run a command on the file; its exit code. None if it needs an event loop, which takes longer to load than most
+    commands take."""
+    from pilotage.kit.routes.tenancy import check_file
+    from pilotage.kit.session import session_over
+
+    check_file(plan)
+    kinds = program.own_kinds
+    if program.setup is not None and has_versions(kinds):
+        return None  # its conversions must be known before a CRD is installed
+    run = checked_function(plan.command, options)
+    with without_storage_log() if plan.command.writes else nullcontext(), _opened(plan, program, kinds) as cluster:
+        if cluster is None:
+            return None
+
+        async def in_session() -> int:
+            return await run(await session_over(cluster.transport, plan, program, options), options)
+
+        return cluster.run(in_session())
+
+
+@contextmanager
+def _opened(plan: Plan, program: Program, kinds: Sequence[type[Resource]]) -> Iterator[LightCluster | None]:
+    if plan.command.writes:
+        with writing(plan.where, kinds, program.namespace) as cluster:
+            yield cluster
+    else:
+        with reading(plan.where, kinds) as cluster:
+            yield cluster
 
 
 @contextmanager
@@ -19,10 +55,10 @@ def reading(where: Where, kinds: Sequence[type[Resource]]) -> Iterator[LightClus
     """The storage without an event loop; an empty one if the tenant does not exist: to look for objects must create
     neither a tenant nor a file. Raises NoTenant."""
     from pilotage.cluster.light import LightCluster
-    from pilotage.kit.tenancy import has_tenant, is_missing_file
+    from pilotage.kit.routes.tenancy import has_tenant, is_missing_file
 
     if not is_missing_file(where.storage):
-        with _opened(where, kinds) as cluster:
+        with _cluster(where, kinds) as cluster:
             if cluster.run(has_tenant(cluster.storage, where.tenant)):
                 yield cluster
                 return
@@ -35,14 +71,14 @@ def reading(where: Where, kinds: Sequence[type[Resource]]) -> Iterator[LightClus
 def writing(where: Where, kinds: Sequence[type[Resource]], namespace: str = "default") -> Iterator[LightCluster | None]:
     """The storage without an event loop, for writes; None if they need one: to create the tenant or the namespace, or
     to call webhooks."""
-    from pilotage.kit.embedded import has_namespace
     from pilotage.kit.exits import NoTenant
-    from pilotage.kit.tenancy import has_tenant, is_missing_file
+    from pilotage.kit.routes.embedded import has_namespace
+    from pilotage.kit.routes.tenancy import has_tenant, is_missing_file
 
     if is_missing_file(where.storage):
         yield None
         return
-    with _opened(where, kinds) as cluster:
+    with _cluster(where, kinds) as cluster:
 
         async def is_enough() -> bool:
             try:
@@ -56,7 +92,7 @@ def writing(where: Where, kinds: Sequence[type[Resource]], namespace: str = "def
         yield cluster if cluster.run(is_enough()) else None
 
 
-def _opened(where: Where, kinds: Sequence[type[Resource]]) -> LightCluster:
+def _cluster(where: Where, kinds: Sequence[type[Resource]]) -> LightCluster:
     from pilotage.cluster.light import LightCluster
 
     return LightCluster(where.storage, kinds=kinds, tenant=where.tenant, encryption_keys=where.encryption_keys)

@@ -70,6 +70,12 @@ def is_missing_file(url: str) -> bool:
     return not exists(path)
 
 
+def check_file(plan: Plan) -> None:
+    """Refuse a SQLite file that does not exist, where that is a mistake. Raises CommandError."""
+    if plan.needs_file:
+        check_exists(plan.where.storage)
+
+
 def check_exists(url: str) -> None:
     """Refuse a SQLite file that does not exist: a command that reads must not create one. Raises CommandError."""
     if is_missing_file(url):

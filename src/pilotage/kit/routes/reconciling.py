@@ -5,22 +5,27 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from argparse import Namespace
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from pilotage.cluster import Cluster
 from pilotage.errors import PilotageError
 from pilotage.history.history import History
+from pilotage.kit.arguments.planning import Plan, is_dry_run
 from pilotage.kit.console.errors import NOT_RECONCILED, CommandError, Interrupted, NotReconciled
 from pilotage.kit.console.signals.deadline import ExitDeadline
 from pilotage.kit.console.signals.interruption import Interruption, TimeLimit, listed
 from pilotage.kit.console.terminal import Terminal
-from pilotage.kit.embedded import Setup, set_up
-from pilotage.kit.execution import UNFINISHED
+from pilotage.kit.execution import UNFINISHED, Program
 from pilotage.kit.exits import code_of, print_error
-from pilotage.kit.recorded.logfile import LogFile
+from pilotage.kit.recorded.historyfile import keep
+from pilotage.kit.recorded.logfile import LogFile, history_beside
+from pilotage.kit.routes.embedded import Setup, set_up
+from pilotage.kit.routes.opening import Reconciled
 from pilotage.manager.errors import ManagerStopped, NotIdle, ShutdownForced, ShutdownTimeout
 from pilotage.manager.failures import ReconcileFailure
 from pilotage.manager.installation import Installation
@@ -32,6 +37,9 @@ from pilotage.telemetry import levels
 from pilotage.telemetry.console import ConsoleFormatter, place_in_program
 from pilotage.telemetry.lines import text_of
 from pilotage.telemetry.logs import configure_logging
+
+if TYPE_CHECKING:
+    from pilotage.kit.execution import CommandFunction
 
 FAILING_SECONDS = 2.0
 """How long a reconcile that fails is retried, if nothing else is left to do."""
@@ -73,6 +81,45 @@ class Reconciling:
         """The message of a command that does not end, because the event loop is blocked."""
         stored = "" if self.is_dry_run else "; not everything may be written, run it again"
         return f"the command has not ended after {self.timeout:g} s{stored}: {listed(left)}"
+
+
+async def reconciled(
+    place: Reconciled,
+    plan: Plan,
+    program: Program,
+    options: Namespace,
+    deadline: ExitDeadline,
+    run: CommandFunction,
+) -> int:
+    """Run a command, and the reconcilers of the program until they are idle."""
+    session, storage = place.session, place.storage
+    assert program.setup is not None, "else a plan has no reconcilers"
+
+    def is_stored() -> bool:
+        return isinstance(storage, str) or storage.is_stored
+
+    how = Reconciling(
+        program.setup,
+        program.own_kinds,
+        options.reconcile_timeout,
+        session.errors,
+        "" if getattr(options, "every_object", False) else program.name,
+        has_written=lambda: session.has_written,
+        started=place.started,
+        is_dry_run=is_dry_run(options),
+        ends_process=program.ends_process,
+        failure=plan.command.least_failure,
+        keep=lambda history: keep(history, history_beside(session.log_file) if is_stored() else ""),
+    )
+
+    async def written() -> int:
+        session.mapper.replace(await session.resources())  # the kinds are installed by now
+        with nullcontext() if isinstance(storage, str) else storage.writing():
+            return await run(session, options)
+
+    log = LogFile(session.log_file, is_stored)
+    with logged(log, options.log_level, session.errors):
+        return await with_reconcilers(place.cluster, how, deadline, written)
 
 
 async def with_reconcilers(

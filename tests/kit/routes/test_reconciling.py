@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import pilotage as pt
-from pilotage.kit import reconciling
 from pilotage.kit.console.signals.deadline import ExitDeadline
+from pilotage.kit.routes import reconciling
 from pilotage.manager import lifecycle
 from pilotage.manager.shutdown import Grace
 from tests.forked import ForkedProcess
