@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pilotage.kit.arguments import COMMANDS
 from pilotage.kit.arguments.planning import LOOP, plan
+from pilotage.kit.arguments.reads import GetArguments
 from pilotage.kit.routes import light
 
 from .tools import todo_tool
@@ -61,8 +62,9 @@ def test_a_read_that_takes_more_loads_neither_an_event_loop_nor_the_registry(tmp
 
 def test_a_tool_reads_without_an_event_loop_unless_it_watches(tmp_path: Path) -> None:
     tool = todo_tool(tmp_path)
-    options = tool.parser().parse_args(["get", "todos", "--watch"])
     command = COMMANDS["get"]
+    options = command.typed(tool.parser().parse_args(["get", "todos", "--watch"]))
+    assert isinstance(options, GetArguments)
     assert plan(command, options, tool.facts(options)).routes == (LOOP,)
     options.watch = False
     assert light.performed(plan(command, options, tool.facts(options)), tool, options) == 0

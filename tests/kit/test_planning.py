@@ -9,6 +9,7 @@ from itertools import product
 import pytest
 
 from pilotage.kit.arguments import COMMANDS, RECONCILE, Command
+from pilotage.kit.arguments.flags import Arguments
 from pilotage.kit.arguments.planning import COPIED, CREATED, DIRECT, EMPTY, LIGHT, LOOP, NEW, REAL, Facts, Where, plan
 
 ALL = (*COMMANDS.values(), RECONCILE)
@@ -25,14 +26,14 @@ def parser_of(command: Command) -> argparse.ArgumentParser:
     return command.add_parser(argparse.ArgumentParser().add_subparsers())
 
 
-def options_of(command: Command, **given: object) -> argparse.Namespace:
+def options_of(command: Command, **given: object) -> Arguments:
     """What a command has without arguments, and what is given."""
     parser = parser_of(command)
     defaults = {action.dest: action.default for action in parser._actions}
-    return argparse.Namespace(**{**defaults, **parser._defaults, **given})
+    return command.typed(argparse.Namespace(**{**defaults, **given}))
 
 
-def every_choice(command: Command) -> list[argparse.Namespace]:
+def every_choice(command: Command) -> list[Arguments]:
     """All combinations of the options that a plan depends on, of those that the command has."""
     known = vars(options_of(command))
     switches = ("watch", "watch_only", "wait", "recreate", "list", "no_reconcile")
@@ -104,6 +105,17 @@ def test_the_module_and_the_options_that_a_command_names_exist(command: Command)
     assert {*command.loops_with, *command.watched_with} <= {action.dest for action in parser_of(command)._actions}
 
 
+@pytest.mark.parametrize("command", ALL, ids=lambda command: command.name)
+def test_the_arguments_of_a_command_are_its_flags(command: Command) -> None:
+    """Each flag is a field, and each field without a flag has a value, or is set by the command itself."""
+    flags = {action.dest for action in parser_of(command)._actions} - {"help"}
+    fields = {name for each in command.arguments.__mro__ for name in vars(each).get("__annotations__", {})}
+    assert flags - fields == set()
+    has_value = {name for name in fields if hasattr(command.arguments, name)}
+    by_tool_or_later = {"object_command", "reconcile_timeout", "log_level", "manifests", "patch_document"}
+    assert fields - flags - has_value - by_tool_or_later == set()
+
+
 def test_reconcilers_run_beside_a_command_that_writes_unless_it_is_not_wanted() -> None:
     facts, command = Facts(Where(FILE), reconcilers=True), COMMANDS["patch"]
     assert plan(command, options_of(command), facts).reconciles
@@ -120,7 +132,7 @@ def test_a_list_of_labels_is_no_write() -> None:
 
 def test_an_option_wins_over_its_variable_and_this_over_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     def chosen(**given: str | None) -> Where:
-        return Where.chosen(argparse.Namespace(**given), "TODO", storage="sqlite:own.db")
+        return Where.chosen(Arguments(**given), "TODO", storage="sqlite:own.db")
 
     assert chosen() == Where("sqlite:own.db", "default")
     monkeypatch.setenv("TODO_STORAGE", "sqlite:variable.db")

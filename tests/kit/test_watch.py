@@ -53,7 +53,8 @@ async def watching(cluster: pt.Cluster, line: str) -> AsyncIterator[Lines]:
             await task
 
 
-async def _run(name: str, session: CommandSession, options: argparse.Namespace) -> None:
+async def _run(name: str, session: CommandSession, parsed: argparse.Namespace) -> None:
+    options = COMMANDS[name].typed(parsed)
     await checked_function(COMMANDS[name], options)(session, options)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 import pilotage as pt
 from pilotage import kit
 from pilotage.kit.arguments import Command
+from pilotage.kit.arguments.flags import Arguments
 from pilotage.kit.arguments.planning import Facts, Plan, plan
 from pilotage.kit.console import terminal
 
@@ -167,7 +167,7 @@ class CleaningReconciler:
         return pt.Result()
 
 
-def plan_with_loop(command: Command, options: argparse.Namespace, facts: Facts) -> Plan:
+def plan_with_loop(command: Command, options: Arguments, facts: Facts) -> Plan:
     """The plan of a command in a place where all requests go to a server, with an event loop."""
     return plan(
         command, options, Facts(facts.where, reconcilers=facts.reconcilers, namespace=facts.namespace, audited=True)

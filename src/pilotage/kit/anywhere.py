@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from functools import partial
 
 from pilotage.kit.arguments import COMMANDS
@@ -15,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from pilotage.kit.arguments.flags import Arguments
     from pilotage.kit.kinds import Visible
 
 
@@ -41,7 +41,7 @@ class Anywhere:
     own_kinds = ()
     shown = None
 
-    def facts(self, options: argparse.Namespace) -> Facts:
+    def facts(self, options: Arguments) -> Facts:
         where = Where.chosen(options, "PILOTAGE")
         if options.kubeconfig or options.context:
             if options.storage:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 
-from pilotage.kit.arguments.flags import Command
+from pilotage.kit.arguments.flags import Arguments, Command, Selection
 from pilotage.kit.console.flags import places
 from pilotage.kit.console.parsing import command_first, place_and_rest
 from pilotage.kit.execution import Program, execute
@@ -14,7 +14,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-NAMES = Command("names")
+
+class NamesArguments(Selection):
+    """A line that is not finished."""
+
+    command: str
+    """The command that it begins with."""
+    current: str
+    """The word at the cursor."""
+    value_of: str
+    """The option whose value that is; empty for an argument."""
+
+
+NAMES = Command("names", arguments=NamesArguments)
 _WHERE = tuple(flag[2:].replace("-", "_") for flag in places.FLAGS if flag.startswith("--"))
 
 
@@ -31,7 +43,7 @@ def print_objects(program: Program, parser: argparse.ArgumentParser, words: Sequ
         return 0
     options = {**dict.fromkeys(_WHERE, ""), **vars(read)}
     if read.value_of == "tenant":
-        return _print_tenants(program.facts(argparse.Namespace(**options)).where.storage)
+        return _print_tenants(program.facts(Arguments(**options)).where.storage)
     options["tenant"] = options["tenant"] or "default"
     return execute(program, NAMES, argparse.Namespace(**options, command=name))
 

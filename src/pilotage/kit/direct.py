@@ -25,14 +25,13 @@ from pilotage.storage.sqlite.parts import OpenFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from pilotage.kit.arguments.planning import Where
+    from pilotage.kit.arguments.reads import GetArguments
     from pilotage.kit.kinds import Visible
     from pilotage.meta.documents import Document
 
 
-def get(where: Where, namespace: str, visible: Visible, options: Namespace) -> int | None:
+def get(where: Where, namespace: str, visible: Visible, options: GetArguments) -> int | None:
     """Print what the arguments of `get` select in a tenant of a storage; the exit code.
     `namespace` is that of objects that name none. None, and nothing is printed, if a server is needed."""
     path = where.storage.removeprefix("sqlite:")
@@ -74,7 +73,7 @@ def _reader(path: str, tenant: str) -> Iterator[PlainReader]:
         file.close()
 
 
-def _text(reader: PlainReader, namespace: str, visible: Visible, options: Namespace) -> str:
+def _text(reader: PlainReader, namespace: str, visible: Visible, options: GetArguments) -> str:
     """What is printed. Raises NeedsServer."""
     chosen = _chosen(_resources(reader, visible), visible.taken, options)
     found = [
@@ -121,7 +120,7 @@ def _resources(reader: PlainReader, visible: Visible) -> list[PlainResource]:
 
 
 def _chosen(
-    resources: Sequence[PlainResource], taken: frozenset[str], options: Namespace
+    resources: Sequence[PlainResource], taken: frozenset[str], options: GetArguments
 ) -> list[tuple[PlainResource, list[str]]]:
     """What the words select: `TYPE`, `TYPE NAME…`, `TYPE/NAME…`, `TYPE,TYPE`. Raises NeedsServer.
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from pilotage.kit.arguments import Command
+    from pilotage.kit.arguments.flags import Arguments
     from pilotage.kit.arguments.planning import Facts, Plan
     from pilotage.kit.kinds import Visible
     from pilotage.kit.routes.embedded import Setup
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from pilotage.meta.kinds import GroupKind
     from pilotage.meta.models import Resource
 
-    CommandFunction = Callable[[CommandSession, argparse.Namespace], Awaitable[int]]
+    CommandFunction = Callable[[CommandSession, Any], Awaitable[int]]
+    """A command with its own options."""
 else:
     Protocol = object
 
@@ -52,7 +54,7 @@ class Program(Protocol):
     def ends_process(self) -> bool:
         """Whether the process ends with the command."""
 
-    def facts(self, options: argparse.Namespace) -> Facts:
+    def facts(self, options: Arguments) -> Facts:
         """What is known of the place without opening it. Raises CommandError."""
 
     @property
@@ -68,13 +70,13 @@ class Program(Protocol):
         """The kinds that its commands may name; None: all that are served."""
 
 
-def execute(program: Program, command: Command, options: argparse.Namespace) -> int:
+def execute(program: Program, command: Command, parsed: argparse.Namespace) -> int:
     """Run a command; the exit code. Errors are lines on standard error."""
     with rarely_collected(ends_process=program.ends_process):
-        return _execute(program, command, options)
+        return _execute(program, command, command.typed(parsed))
 
 
-def _execute(program: Program, command: Command, options: argparse.Namespace) -> int:
+def _execute(program: Program, command: Command, options: Arguments) -> int:
     try:
         chosen = plan(command, options, program.facts(options))
         for route in chosen.routes:
@@ -98,14 +100,16 @@ def _execute(program: Program, command: Command, options: argparse.Namespace) ->
         return max(command.least_failure, code_of(error))
 
 
-def _on_route(route: str, plan: Plan, program: Program, options: argparse.Namespace) -> int | None:
+def _on_route(route: str, plan: Plan, program: Program, options: Arguments) -> int | None:
     """Run a command on a route; None, and nothing is printed or written, if it takes another one."""
     if route == DIRECT:
         visible = program.visible
         if visible is None:
             return None
         from pilotage.kit import direct
+        from pilotage.kit.arguments.reads import GetArguments
 
+        assert isinstance(options, GetArguments), "no other command is answered from stored bytes"
         return direct.get(plan.where, options.namespace or program.namespace, visible, options)
     if route == LIGHT:
         from pilotage.kit.routes import light
@@ -153,7 +157,7 @@ def without_storage_log() -> Iterator[None]:
 UNFINISHED = "interrupted before the command was finished: not everything may be written, run it again"
 
 
-def checked_function(command: Command, options: argparse.Namespace) -> CommandFunction:
+def checked_function(command: Command, options: Arguments) -> CommandFunction:
     """The coroutine function of a command, which has checked its arguments and read its files: for a mistake in them
     nothing is opened or started. Raises CommandError."""
     module: Any = import_module(f"pilotage.kit.commands.{command.module}")

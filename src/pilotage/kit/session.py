@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from pilotage.rest.response import Response
 from pilotage.rest.transport import Transport
 
 if TYPE_CHECKING:
+    from pilotage.kit.arguments.flags import Arguments
     from pilotage.kit.arguments.planning import Plan
     from pilotage.kit.execution import Program
 
@@ -207,17 +207,17 @@ def name_of(mapping: RESTMapping, name: str) -> str:
 
 
 async def session_over(
-    transport: Transport, plan: Plan, program: Program, options: Namespace, namespace: str = ""
+    transport: Transport, plan: Plan, program: Program, options: Arguments, namespace: str = ""
 ) -> CommandSession:
     """A session over a transport, in a namespace that stands for that of the program."""
     session = CommandSession(
         transport,
         RESTMapper([]),
-        getattr(options, "namespace", "") or namespace or program.namespace,
+        options.namespace or namespace or program.namespace,
         standard_output(),
         standard_error(),
         program.shown,
-        getattr(options, "field_manager", "") or program.name,
+        options.field_manager or program.name,
         log_file_of(plan.where.storage, plan.where.tenant),
     )
     session.mapper.replace(await session.resources())

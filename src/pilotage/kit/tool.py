@@ -22,6 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+    from pilotage.kit.arguments.flags import Arguments
     from pilotage.kit.kinds import Visible
     from pilotage.manager.manager import Manager
     from pilotage.meta.kinds import GroupKind
@@ -181,7 +182,7 @@ class Tool:
         """How the names of its environment variables begin."""
         return self.name.upper().replace("-", "_")
 
-    def facts(self, options: argparse.Namespace) -> Facts:
+    def facts(self, options: Arguments) -> Facts:
         """What is known of the storage without opening it."""
         own = {"storage": self.storage, "encryption_keys": self.encryption_keys}
         return Facts(

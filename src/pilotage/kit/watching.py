@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from itertools import chain
 
 from pilotage.errors import Gone
@@ -23,11 +22,13 @@ from pilotage.rest.response import WatchEvent
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
+
+    from pilotage.kit.arguments.reads import GetArguments
 else:
     Protocol = object
 
 
-async def watch(session: CommandSession, options: argparse.Namespace, chosen: list[SelectedObjects]) -> int:
+async def watch(session: CommandSession, options: GetArguments, chosen: list[SelectedObjects]) -> int:
     """Print the objects and their changes. Ends when the server ends the watch, or with Ctrl-C."""
     if len(chosen) != 1:
         raise CommandError("you may only specify a single resource type")
@@ -136,7 +137,7 @@ class _Objects:
 
     form = Form.OBJECT
 
-    def __init__(self, session: CommandSession, options: argparse.Namespace) -> None:
+    def __init__(self, session: CommandSession, options: GetArguments) -> None:
         self._session = session
         self._format = options.output.partition("=")[0]
         self._managed_fields: bool = options.show_managed_fields

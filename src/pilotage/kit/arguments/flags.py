@@ -17,17 +17,64 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from pilotage.kit.console.manifestfiles import Manifest
+
+CHUNK = 500
+"""The number of objects in a request for a list."""
 EXAMPLE = "namespaces"
 """The type of the examples in help, which a tool replaces by a type of its own."""
 
 Add = Callable[[argparse.ArgumentParser], None]
 
 
+class Arguments:
+    """The arguments of a command, each a field. A command that has no such flag has the value that is given here."""
+
+    object_command: str
+    """The name of the command."""
+    namespace: str = ""
+    output: str = ""
+    field_manager: str = ""
+    dry_run: str = "none"
+    list: bool = False
+    """Whether a command that may write only lists something."""
+    no_reconcile: bool = False
+    reconcile_timeout: float
+    log_level: str
+    every_object: bool = False
+    storage: str | None = None
+    kubeconfig: str | None = None
+    context: str | None = None
+
+    def __init__(self, **given: object) -> None:
+        vars(self).update(given)
+
+
+class Files(Arguments):
+    """The arguments of a command that reads files."""
+
+    filename: list[str]
+    recursive: bool
+    manifests: list[Manifest]
+    """The objects of the files, once they are read."""
+
+
+class Selection(Files):
+    """The arguments of a command that selects objects."""
+
+    resources: list[str]
+    selector: str = ""
+    field_selector: str = ""
+    all_namespaces: bool = False
+    all: bool = False
+    chunk_size: int = CHUNK
+
+
 class Command(Record):
     """A command: its help, its flags, and the facts that decide where it runs."""
 
     __slots__ = __match_args__ = (
-        *("name", "summary", "description", "examples", "add", "writes", "creates", "previews", "waits"),
+        *("name", "summary", "description", "examples", "add", "arguments", "writes", "creates", "previews", "waits"),
         *("reads_stored", "loops", "loops_with", "watched_with", "module", "least_failure"),
     )
 
@@ -37,6 +84,7 @@ class Command(Record):
     examples: tuple[str, ...]
     """Command lines without the name of the program."""
     add: Add
+    arguments: type[Arguments]
     writes: bool
     creates: bool
     """Whether it creates its tenant and its namespace."""
@@ -64,6 +112,7 @@ class Command(Record):
         description: str = "",
         examples: tuple[str, ...] = (),
         add: Add = lambda parser: None,
+        arguments: type[Arguments] = Arguments,
         *,
         writes: bool = False,
         creates: bool = False,
@@ -78,15 +127,19 @@ class Command(Record):
     ) -> None:
         place = (writes, creates, previews, waits, reads_stored, loops, loops_with, watched_with)
         module = module or name.replace("-", "")
-        self._set(name, summary, description, examples, add, *place, module, least_failure)
+        self._set(name, summary, description, examples, add, arguments, *place, module, least_failure)
 
-    def watches(self, options: argparse.Namespace) -> bool:
+    def watches(self, options: Arguments) -> bool:
         """Whether it prints changes until it is ended."""
-        return any(getattr(options, name, False) for name in self.watched_with)
+        return any(getattr(options, name) for name in self.watched_with)
 
-    def needs_loop(self, options: argparse.Namespace) -> bool:
+    def needs_loop(self, options: Arguments) -> bool:
         """Whether it needs an event loop, also if no reconciler runs."""
-        return self.loops or any(getattr(options, name, False) for name in (*self.watched_with, *self.loops_with))
+        return self.loops or any(getattr(options, name) for name in (*self.watched_with, *self.loops_with))
+
+    def typed(self, parsed: argparse.Namespace) -> Arguments:
+        """What was parsed as the arguments of this command."""
+        return self.arguments(**{**vars(parsed), "object_command": self.name})
 
     def add_parser(
         self,
@@ -100,14 +153,15 @@ class Command(Record):
         parser = add_command(subparsers, self.name, self.summary, self.description, *lines, parser_class=_ObjectsParser)
         assert isinstance(parser, _ObjectsParser)
         parser.plural = plural
-        parser.set_defaults(object_command=self.name)
         self.add(parser)
         return parser
 
 
-def command(name: str, summary: str, description: str, *examples: str, **facts: Any) -> Callable[[Add], Command]:
-    """Declare a command at the function that adds its flags."""
-    return lambda add: Command(name, summary, description, examples, add, **facts)
+def command(
+    name: str, arguments: type[Arguments], summary: str, description: str, *examples: str, **facts: Any
+) -> Callable[[Add], Command]:
+    """Declare a command at the function that adds its flags, which are fields of its arguments."""
+    return lambda add: Command(name, summary, description, examples, add, arguments, **facts)
 
 
 class _ObjectsParser(argparse.ArgumentParser):

@@ -9,9 +9,8 @@ from pilotage.errors import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from pilotage.kit.arguments import Command
+    from pilotage.kit.arguments.flags import Arguments
 
 DIRECT, LIGHT, LOOP = "direct", "light", "loop"
 """The routes of a command: straight from the bytes of a file, over a file without an event loop, and with one."""
@@ -45,7 +44,7 @@ class Where(Record):
         self._set(storage, tenant, encryption_keys, kubeconfig, context)
 
     @classmethod
-    def chosen(cls, options: Namespace, variables: str, **defaults: str) -> Where:
+    def chosen(cls, options: Arguments, variables: str, **defaults: str) -> Where:
         """The value of each option, else of its environment variable, whose name begins with `variables`, else the
         default."""
 
@@ -124,11 +123,11 @@ class Plan(Record):
         self._set(command, where, routes, writes, reconciles, needs_file, needs_tenant, missing, namespace)
 
 
-def plan(command: Command, options: Namespace, facts: Facts) -> Plan:
+def plan(command: Command, options: Arguments, facts: Facts) -> Plan:
     """How a command runs with these options in a place with these facts."""
     writes = command.writes and not only_reads(options)
-    reconciles = facts.reconcilers and writes and not getattr(options, "no_reconcile", False)
-    stores = getattr(options, "dry_run", "none") == "none"
+    reconciles = facts.reconcilers and writes and not options.no_reconcile
+    stores = options.dry_run == "none"
     namespace = ""
     if facts.namespace != "default" and (command.creates or command.previews):
         namespace = CREATED if stores else COPIED
@@ -146,24 +145,24 @@ def plan(command: Command, options: Namespace, facts: Facts) -> Plan:
     )
 
 
-def _routes(command: Command, options: Namespace, facts: Facts, *, reconciles: bool) -> tuple[str, ...]:
+def _routes(command: Command, options: Arguments, facts: Facts, *, reconciles: bool) -> tuple[str, ...]:
     is_file = facts.where.storage.startswith("sqlite:") and facts.where.storage != "sqlite:"
     if not is_file or facts.audited or reconciles or command.needs_loop(options):
         return (LOOP,)  # what is logged are requests to a server, which the other routes do not send
     return (DIRECT, LIGHT, LOOP) if command.reads_stored else (LIGHT, LOOP)
 
 
-def _missing(command: Command, options: Namespace, *, stores: bool) -> str:
+def _missing(command: Command, options: Arguments, *, stores: bool) -> str:
     if command.waits or command.watches(options):
         return REAL
     return NEW if stores else EMPTY  # nothing is written to an empty storage, which is discarded
 
 
-def is_dry_run(options: Namespace) -> bool:
+def is_dry_run(options: Arguments) -> bool:
     """Whether the server checks what it would write, and stores nothing."""
-    return bool(getattr(options, "dry_run", "none") == "server")
+    return options.dry_run == "server"
 
 
-def only_reads(options: Namespace) -> bool:
+def only_reads(options: Arguments) -> bool:
     """Whether a command that can write sends no write to the server: a dry run in the client, or a list of labels."""
-    return getattr(options, "dry_run", "none") == "client" or getattr(options, "list", False)
+    return options.dry_run == "client" or options.list

@@ -5,14 +5,28 @@ from __future__ import annotations
 import argparse
 
 from pilotage.kit.arguments import flags
-from pilotage.kit.arguments.flags import command, duration
+from pilotage.kit.arguments.flags import Arguments, Selection, command, duration
 from pilotage.kit.console.flags import add_switch, add_value, add_values
 from pilotage.kit.console.flags.places import suggest
 from pilotage.kit.console.flags.types import count
 
 
+class GetArguments(Selection):
+    watch: bool
+    watch_only: bool
+    output_watch_events: bool
+    sort_by: str
+    no_headers: bool
+    show_labels: bool
+    show_kind: bool
+    show_managed_fields: bool
+    label_columns: list[str]
+    ignore_not_found: bool
+
+
 @command(
     "get",
+    GetArguments,
     "print objects",
     "Print objects: as a table with the columns of their kind, or in another format.",
     "namespaces",
@@ -46,8 +60,13 @@ def get(parser: argparse.ArgumentParser) -> None:
     add_switch(parser, "--ignore-not-found", "do not fail if an object does not exist")
 
 
+class DescribeArguments(Selection):
+    show_events: bool
+
+
 @command(
     "describe",
+    DescribeArguments,
     "print the details of objects",
     "Print the details of objects, with their events.",
     "namespace default",
@@ -62,8 +81,14 @@ def describe(parser: argparse.ArgumentParser) -> None:
     )
 
 
+class WaitArguments(Selection):
+    condition: str
+    timeout: float
+
+
 @command(
     "wait",
+    WaitArguments,
     "wait until objects have a condition",
     "Wait until objects have a condition or a value, exist, or are deleted.",
     "pod/web --for=condition=Ready --timeout=2m",
@@ -90,8 +115,15 @@ def wait(parser: argparse.ArgumentParser) -> None:
     add_switch(parser, "--all", "select all objects of the type in the namespace")
 
 
+class ExplainArguments(Arguments):
+    resource: str
+    recursive: bool
+    api_version: str
+
+
 @command(
     "explain",
+    ExplainArguments,
     "print the fields of a type",
     "Print the fields of a type with their types and descriptions.",
     "namespaces",
@@ -104,8 +136,18 @@ def explain(parser: argparse.ArgumentParser) -> None:
     add_value(parser, "--api-version", "VERSION", "the API version, such as apps/v1")
 
 
+class ApiResourcesArguments(Arguments):
+    no_headers: bool
+    api_group: str | None
+    namespaced: bool | None
+    verbs: list[str]
+    categories: list[str]
+    sort_by: str
+
+
 @command(
     "api-resources",
+    ApiResourcesArguments,
     "print the resource types of the server",
     "Print the types of objects with their short names, groups and kinds.",
     "",
@@ -123,8 +165,17 @@ def api_resources(parser: argparse.ArgumentParser) -> None:
     add_value(parser, "--sort-by", "COLUMN", "sort by name or kind", choices=("name", "kind"))
 
 
+class EventsArguments(Arguments):
+    about: str
+    watch: bool
+    types: list[str]
+    no_headers: bool
+    all_namespaces: bool
+
+
 @command(
     "events",
+    EventsArguments,
     "print events",
     "Print events, oldest first.",
     "",
@@ -144,8 +195,15 @@ def events(parser: argparse.ArgumentParser) -> None:
     flags.everywhere(parser)
 
 
+class LogsArguments(Arguments):
+    resources: list[str]
+    tail: int | None
+    since: float
+
+
 @command(
     "logs",
+    LogsArguments,
     "print what reconcilers logged for an object",
     "Print what the reconcilers of a tool logged for an object. The log is kept beside a SQLite storage, in two files "
     "of at most 1 MiB. `why` prints what caused the reconciles, and what they changed.",
@@ -161,8 +219,15 @@ def logs(parser: argparse.ArgumentParser) -> None:
     flags.namespace(parser)
 
 
+class WhyArguments(Arguments):
+    resources: list[str]
+    limit: int
+    field: str
+
+
 @command(
     "why",
+    WhyArguments,
     "print why an object was reconciled",
     "Print the reconciles of an object in the last commands: what caused each, what it read and wrote, field by field, "
     "and its result. With --field: who wrote this field, in which reconcile, because of what. The history is kept "

@@ -5,13 +5,24 @@ from __future__ import annotations
 import argparse
 
 from pilotage.kit.arguments import flags
-from pilotage.kit.arguments.flags import command, duration
+from pilotage.kit.arguments.flags import Arguments, Files, Selection, command, duration
 from pilotage.kit.console.flags import add_switch, add_value, add_values
 from pilotage.kit.console.flags.types import count
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class CreateArguments(Files):
+    resources: list[str]
+    set: list[str]
+    validate: str
 
 
 @command(
     "create",
+    CreateArguments,
     "create objects, from files or from values",
     "Create an object of a type with a name and values, or the objects of files.",
     "namespace web --set metadata.labels.team=a",
@@ -27,8 +38,18 @@ def create(parser: argparse.ArgumentParser) -> None:
     flags.validate(parser)
 
 
+class ApplyArguments(Files):
+    prune: bool = False
+    selector: str = ""
+    all: bool = False
+    force_conflicts: bool
+    server_side: bool = False
+    validate: str
+
+
 @command(
     "apply",
+    ApplyArguments,
     "create or change the objects of files",
     "Apply the objects of files: create those that do not exist, and change the others. Fields that other programs set "
     "stay; a field that another program has set to something else is a conflict.",
@@ -48,8 +69,15 @@ def apply(parser: argparse.ArgumentParser) -> None:
     flags.validate(parser)
 
 
+class DiffArguments(ApplyArguments):
+    """What `apply` would do."""
+
+    dry_run: str = "server"
+
+
 @command(
     "diff",
+    DiffArguments,
     "print what apply would change",
     "Print the differences between the objects that are stored and what they would be after an apply. The exit code is "
     "0 if there are none, 1 if there are some, and higher after an error. Nothing is written.",
@@ -64,11 +92,22 @@ def diff(parser: argparse.ArgumentParser) -> None:
     flags.field_manager(parser)
     add_switch(parser, "--force-conflicts", "take over fields that another program has set")
     flags.validate(parser)
-    parser.set_defaults(dry_run="server", prune=False, server_side=False)
+
+
+class PatchArguments(Selection):
+    set: list[str]
+    unset: list[str]
+    patch: str
+    patch_file: str
+    type: str | None
+    subresource: str
+    patch_document: Any
+    """The patch, once it is read."""
 
 
 @command(
     "patch",
+    PatchArguments,
     "change fields of an object",
     "Change fields of an object: by --set PATH=VALUE, or by a patch document.",
     "namespace web --set metadata.labels.team=b",
@@ -92,11 +131,26 @@ def patch(parser: argparse.ArgumentParser) -> None:
     add_value(parser, "--subresource", "NAME", "patch a subresource, such as status or scale")
     flags.written_objects(parser)
     flags.dry_run(parser)
-    parser.set_defaults(selector="", field_selector="")
+
+
+class Deletion(Arguments):
+    """How objects are deleted."""
+
+    cascade: str
+    grace_period: int
+    timeout: float
+    now: bool = False
+    force: bool = False
+    ignore_not_found: bool
+
+
+class DeleteArguments(Selection, Deletion):
+    wait: bool
 
 
 @command(
     "delete",
+    DeleteArguments,
     "delete objects",
     "Delete objects by name, by file, by selector or all, and wait until they are deleted.",
     "namespace web",
@@ -135,8 +189,15 @@ def _add_deletion(parser: argparse.ArgumentParser) -> None:
     )
 
 
+class ReplaceArguments(Files, Deletion):
+    recreate: bool
+    validate: str
+    ignore_not_found: bool = True
+
+
 @command(
     "replace",
+    ReplaceArguments,
     "replace the objects of files",
     "Replace objects that exist by those of files: what a file does not have is removed. With --force they are deleted "
     "and created again, also where a field may not be changed.",
@@ -153,11 +214,17 @@ def replace(parser: argparse.ArgumentParser) -> None:
     _add_deletion(parser)
     flags.dry_run(parser)
     flags.validate(parser)
-    parser.set_defaults(force=False, now=False, ignore_not_found=True)
+
+
+class ScaleArguments(Selection):
+    replicas: int
+    current_replicas: int | None
+    resource_version: str
 
 
 @command(
     "scale",
+    ScaleArguments,
     "set the number of replicas",
     "Set the number of replicas of objects whose type has a scale subresource, such as a Deployment.",
     "deployment web --replicas=3",
@@ -173,11 +240,11 @@ def scale(parser: argparse.ArgumentParser) -> None:
     flags.selector(parser, "select objects by labels, such as app=web,tier!=test")
     add_switch(parser, "--all", "select all objects of the type in the namespace")
     flags.dry_run(parser)
-    parser.set_defaults(field_selector="")
 
 
 @command(
     "reconcile",
+    Arguments,
     "run the reconcilers until they are idle",
     "Run the reconcilers for objects that changed or failed since the last run, or are due now. Commands that write do "
     "this automatically.",
@@ -198,6 +265,7 @@ def reconcile(parser: argparse.ArgumentParser) -> None:
 
 @command(
     "edit",
+    Selection,
     "change an object in an editor",
     "Open an object in the editor of KUBE_EDITOR or EDITOR, and save the changes. If the server rejects them, the "
     "file is opened again, with the reason.",
@@ -211,11 +279,18 @@ def edit(parser: argparse.ArgumentParser) -> None:
     flags.namespace(parser)
     flags.field_manager(parser)
     flags.output(parser, "yaml or json, of the file to edit (default: yaml)")
-    parser.set_defaults(selector="", field_selector="")
+
+
+class LabelArguments(Selection):
+    overwrite: bool
+    list: bool
+    pairs: str = "labels"
+    """The field of metadata that has them."""
 
 
 @command(
     "label",
+    LabelArguments,
     "set and remove labels",
     "Set labels, or remove those with a minus after their key.",
     "namespace web team=a old-",
@@ -226,8 +301,13 @@ def label(parser: argparse.ArgumentParser) -> None:
     _add_pairs(parser, "labels")
 
 
+class AnnotateArguments(LabelArguments):
+    pairs: str = "annotations"
+
+
 @command(
     "annotate",
+    AnnotateArguments,
     "set and remove annotations",
     "Set annotations, or remove those with a minus after their key.",
     "namespace web owner=ada old-",
@@ -239,7 +319,6 @@ def annotate(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_pairs(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.set_defaults(pairs=what)
     flags.resources(parser, "TYPE NAME KEY=VALUE... KEY-...; KEY- removes the key")
     add_switch(parser, "--overwrite", "replace existing values")
     add_switch(parser, "--list", f"print the {what}, as the changes would leave them; nothing is written")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
-
+from pilotage.kit.arguments.reads import ApiResourcesArguments
 from pilotage.kit.printers.documents import as_json, as_yaml
 from pilotage.kit.printers.output import unknown_format
 from pilotage.kit.printers.table import Columns
@@ -14,7 +13,7 @@ from pilotage.meta.mapping.mapper import RESTMapping
 FORMATS = ("", "json", "name", "wide", "yaml")
 
 
-async def run(session: CommandSession, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: ApiResourcesArguments) -> int:
     if options.output not in FORMATS:
         raise unknown_format(options.output, FORMATS[1:])
     found = [each for each in session.mapper.mappings if _is_wanted(each, options)]
@@ -55,7 +54,7 @@ def _document(found: list[RESTMapping]) -> Document:
     return {"apiVersion": "v1", "groupVersion": "", "kind": "APIResourceList", "resources": types}
 
 
-def _is_wanted(mapping: RESTMapping, options: argparse.Namespace) -> bool:
+def _is_wanted(mapping: RESTMapping, options: ApiResourcesArguments) -> bool:
     if not mapping.verbs:
         return False
     if options.namespaced is not None and mapping.namespaced is not options.namespaced:

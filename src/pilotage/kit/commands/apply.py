@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from functools import partial
 
 from pilotage.errors import Conflict
 from pilotage.kit.arguments.planning import is_dry_run
+from pilotage.kit.arguments.writes import ApplyArguments
 from pilotage.kit.commands import files
 from pilotage.kit.commands.files import manifests_of, write_all
 from pilotage.kit.console.errors import UsageError
@@ -22,7 +22,7 @@ from pilotage.rest.request import DeleteOptions, ListOptions, PatchType
 _MANAGER = re.compile(r'conflicts? with "([^"]*)"')
 
 
-async def run(session: CommandSession, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: ApplyArguments) -> int:
     manifests = manifests_of(options)
     write = partial(apply_one, session, options)
     applied, errors = await write_all(session, options, manifests, "applying", write)
@@ -32,7 +32,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     return 0
 
 
-def check(options: argparse.Namespace) -> None:
+def check(options: ApplyArguments) -> None:
     """Refuse arguments that are not enough, and files that cannot be read. Raises CommandError."""
     if not options.filename:
         raise UsageError("must specify -f: a file, a folder, or - for standard input")
@@ -45,7 +45,7 @@ def check(options: argparse.Namespace) -> None:
 
 
 async def apply_one(
-    session: CommandSession, options: argparse.Namespace, mapping: RESTMapping, manifest: Manifest
+    session: CommandSession, options: ApplyArguments, mapping: RESTMapping, manifest: Manifest
 ) -> tuple[Document, str]:
     """Apply one object; returns the stored object and the outcome."""
     document = {key: value for key, value in applicable(manifest.document).items() if key != "status"}
@@ -73,7 +73,7 @@ async def apply_one(
 
 async def _send(
     session: CommandSession,
-    options: argparse.Namespace,
+    options: ApplyArguments,
     mapping: RESTMapping,
     document: Document,
     key: tuple[str, str],
@@ -96,9 +96,7 @@ def _content(document: Document) -> Document:
     return document | {"metadata": metadata}
 
 
-async def _prune(
-    session: CommandSession, options: argparse.Namespace, applied: list[tuple[RESTMapping, Document]]
-) -> None:
+async def _prune(session: CommandSession, options: ApplyArguments, applied: list[tuple[RESTMapping, Document]]) -> None:
     """Delete the objects of the applied kinds and namespaces that match the selector, that this tool has applied, and
     that are not among `applied`. The manager of an apply is in managedFields: objects that were created in another way
     are kept."""
@@ -115,7 +113,7 @@ async def _prune(
 
 
 async def _prune_object(
-    session: CommandSession, options: argparse.Namespace, mapping: RESTMapping, key: tuple[str, str]
+    session: CommandSession, options: ApplyArguments, mapping: RESTMapping, key: tuple[str, str]
 ) -> None:
     if options.dry_run != "client":
         policy = DeleteOptions(dry_run=is_dry_run(options), propagation_policy="Background")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
-
 from pilotage.kit.arguments.planning import is_dry_run
+from pilotage.kit.arguments.writes import CreateArguments
 from pilotage.kit.commands import files
 from pilotage.kit.commands.files import manifests_of, write_all
 from pilotage.kit.console.errors import UsageError
@@ -18,7 +17,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.mapping.mapper import RESTMapping
 
 
-async def run(session: CommandSession, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: CreateArguments) -> int:
     if options.filename:
         manifests = manifests_of(options, named=False)
     else:
@@ -27,7 +26,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     return 0
 
 
-def check(options: argparse.Namespace) -> None:
+def check(options: CreateArguments) -> None:
     """Refuse arguments that contradict one another, and files that cannot be read. Raises CommandError."""
     if options.filename:
         if options.resources or options.set:
@@ -37,13 +36,13 @@ def check(options: argparse.Namespace) -> None:
     files.check(options, named=False)
 
 
-def _words(options: argparse.Namespace) -> list[str]:
+def _words(options: CreateArguments) -> list[str]:
     """The type and the name."""
     words: list[str] = options.resources
     return words[0].split("/") if len(words) == 1 else words
 
 
-async def _document(session: CommandSession, options: argparse.Namespace) -> Document:
+async def _document(session: CommandSession, options: CreateArguments) -> Document:
     kind, name = _words(options)
     mapping = mapping_of(session, kind)
     schema = await schema_of(session, mapping)
@@ -59,7 +58,7 @@ async def _document(session: CommandSession, options: argparse.Namespace) -> Doc
     return document
 
 
-async def _create_all(session: CommandSession, options: argparse.Namespace, manifests: list[Manifest]) -> None:
+async def _create_all(session: CommandSession, options: CreateArguments, manifests: list[Manifest]) -> None:
     async def create(mapping: RESTMapping, manifest: Manifest) -> tuple[Document, str]:
         if options.dry_run == "client":
             return manifest.document, "created"

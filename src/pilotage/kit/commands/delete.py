@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
-
 from pilotage.errors import NotFound, PilotageError
+from pilotage.kit.arguments.writes import DeleteArguments, Deletion
 from pilotage.kit.commands import files
 from pilotage.kit.commands.attempts import Attempts
 from pilotage.kit.commands.get import objects_of
@@ -23,7 +22,7 @@ _POLICIES = {"background": "Background", "foreground": "Foreground", "orphan": "
 _POLICIES["false"] = "Orphan"
 
 
-async def run(session: CommandSession, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: DeleteArguments) -> int:
     errors: list[PilotageError] = []
     chosen = await objects_of(session, options, errors)
     if not chosen and not errors:
@@ -40,7 +39,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     return 0
 
 
-def check(options: argparse.Namespace) -> None:
+def check(options: DeleteArguments) -> None:
     """Refuse options that contradict one another, and files that cannot be read, before anything is deleted. Raises
     CommandError."""
     grace = 1 if options.now else options.grace_period
@@ -57,7 +56,7 @@ def check(options: argparse.Namespace) -> None:
 
 
 async def delete_one(
-    session: CommandSession, options: argparse.Namespace, each: SelectedObjects
+    session: CommandSession, options: Deletion, each: SelectedObjects
 ) -> list[tuple[SelectedObjects, str]]:
     """Delete an object and print it: the object and its uid; nothing with `--ignore-not-found` if it does not exist."""
     try:
@@ -70,7 +69,7 @@ async def delete_one(
     return [(each, _uid(answer))]
 
 
-async def _delete(session: CommandSession, options: argparse.Namespace, each: SelectedObjects) -> Document:
+async def _delete(session: CommandSession, options: Deletion, each: SelectedObjects) -> Document:
     key = each.namespace, each.name
     if options.dry_run == "client":
         return await session.get(each.mapping, each.name, each.namespace)
@@ -100,7 +99,7 @@ async def wait_gone(session: CommandSession, deleted: list[tuple[SelectedObjects
             raise timed_out(each) from None
 
 
-def _print(session: CommandSession, options: argparse.Namespace, each: SelectedObjects) -> None:
+def _print(session: CommandSession, options: Deletion, each: SelectedObjects) -> None:
     kind = kind_of(each.mapping.gvk)
     if options.output == "name":
         session.report(f"{kind}/{each.name}\n")

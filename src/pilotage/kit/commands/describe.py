@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Iterator
 
 from pilotage.errors import ApiError, NoMatch, NotFound, PilotageError
+from pilotage.kit.arguments.reads import DescribeArguments
 from pilotage.kit.commands.get import chosen_by, list_options, scope
 from pilotage.kit.exits import raise_all
 from pilotage.kit.printers.ages import interval, last_seen
@@ -25,7 +25,7 @@ _WORDS = re.compile(r"[A-Z]{3,}[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z]+|-")
 _LONGEST = 140
 
 
-async def run(session: CommandSession, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: DescribeArguments) -> int:
     errors: list[PilotageError] = []
     texts: list[str] = []
     for each in await chosen_by(session, options, errors):
@@ -45,7 +45,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     return 0
 
 
-async def _documents(session: CommandSession, options: argparse.Namespace, each: SelectedObjects) -> list[Document]:
+async def _documents(session: CommandSession, options: DescribeArguments, each: SelectedObjects) -> list[Document]:
     """The object with the name, else all whose names begin with it, as in kubectl."""
     if not each.name:
         return (await session.list(each.mapping, scope(session, each.mapping, options), list_options(options)))[0]
@@ -59,7 +59,7 @@ async def _documents(session: CommandSession, options: argparse.Namespace, each:
         return found
 
 
-async def _lines(session: CommandSession, options: argparse.Namespace, document: Document) -> list[str]:
+async def _lines(session: CommandSession, options: DescribeArguments, document: Document) -> list[str]:
     metadata = document["metadata"]
     lines = [f"Name:\t{metadata['name']}", f"Namespace:\t{metadata.get('namespace') or ''}"]
     lines += _labels(metadata.get("labels") or {})

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from difflib import unified_diff
 
 from pilotage.errors import PilotageError
 from pilotage.kit.arguments import COMMANDS
+from pilotage.kit.arguments.writes import DiffArguments
 from pilotage.kit.commands import apply
 from pilotage.kit.commands.attempts import Attempts
 from pilotage.kit.commands.files import manifests_of, owned, owners_of, placed
@@ -21,7 +21,7 @@ DIFFERENT = 1
 _SECRET_FIELDS = ("data", "stringData")
 
 
-async def run(session: CommandSession, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: DiffArguments) -> int:
     """Print the differences of each object; the exit code shows whether there are any."""
     code = 0
     errors: list[PilotageError] = []

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 
 from pilotage.errors import ApiError, Conflict, DecodeError, Invalid, NotFound, PilotageError
+from pilotage.kit.arguments.flags import Selection
 from pilotage.kit.commands import files
 from pilotage.kit.commands.attempts import Attempts
 from pilotage.kit.commands.get import named_objects
@@ -29,7 +29,7 @@ _HEAD = """\
 """
 
 
-async def run(session: CommandSession, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: Selection) -> int:
     errors: list[PilotageError] = []
     report = Report(session, options)
     chosen = await named_objects(session, options, errors)
@@ -41,14 +41,14 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     return 0
 
 
-def check(options: argparse.Namespace) -> None:
+def check(options: Selection) -> None:
     """Refuse a format that is not one of a file to edit, and files that cannot be read. Raises CommandError."""
     if options.output not in ("", "yaml", "json"):
         raise CommandError(f"-o {options.output}: the file to edit is yaml or json")
     files.check(options)
 
 
-async def _edit(session: CommandSession, options: argparse.Namespace, each: SelectedObjects, report: Report) -> None:
+async def _edit(session: CommandSession, options: Selection, each: SelectedObjects, report: Report) -> None:
     old = without_managed_fields(await session.get(each.mapping, each.name, each.namespace))
     write = as_json if options.output == "json" else as_yaml
     name = f"{each.mapping.resource.resource}-{each.name}.{options.output or 'yaml'}"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from functools import partial
 
+from pilotage.kit.arguments.reads import EventsArguments
 from pilotage.kit.console.errors import CommandError
 from pilotage.kit.console.terminal import YELLOW
 from pilotage.kit.printers.ages import interval, last_seen
@@ -19,7 +19,7 @@ from pilotage.meta.scalars import times
 from pilotage.rest.request import Form, ListOptions
 
 
-async def run(session: CommandSession, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: EventsArguments) -> int:
     types = {word.lower() for each in options.types for word in each.split(",") if word}
     if unknown := types - {"normal", "warning"}:
         raise CommandError(f"invalid --types {unknown.pop()}: must be Normal or Warning")
@@ -56,9 +56,7 @@ class _Events:
 
     form = Form.OBJECT
 
-    def __init__(
-        self, session: CommandSession, options: argparse.Namespace, wanted: Callable[[Document], bool]
-    ) -> None:
+    def __init__(self, session: CommandSession, options: EventsArguments, wanted: Callable[[Document], bool]) -> None:
         self._session, self._options, self._wanted = session, options, wanted
         self._columns = Columns()
         self._headed = options.no_headers
@@ -96,7 +94,7 @@ class _Events:
         return rows
 
 
-async def _about(session: CommandSession, options: argparse.Namespace) -> Document | None:
+async def _about(session: CommandSession, options: EventsArguments) -> Document | None:
     if not options.about:
         return None
     chosen = selected(session, [options.about]) if "/" in options.about else []

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import textwrap
 from collections.abc import Iterator
 
 from pilotage.errors import NoMatch
+from pilotage.kit.arguments.reads import ExplainArguments
 from pilotage.kit.console.errors import CommandError
 from pilotage.kit.schemas import NAMED, TYPE_TEXT, schema_of
 from pilotage.kit.selection import of_type
@@ -18,7 +18,7 @@ from pilotage.meta.mapping.mapper import RESTMapping
 _ENUMS = 4
 
 
-async def run(session: CommandSession, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: ExplainArguments) -> int:
     mapping, path = _found(session, options)
     schema = await schema_of(session, mapping)
     if schema is None:
@@ -40,7 +40,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     return 0
 
 
-def _found(session: CommandSession, options: argparse.Namespace) -> tuple[RESTMapping, list[str]]:
+def _found(session: CommandSession, options: ExplainArguments) -> tuple[RESTMapping, list[str]]:
     name, path = _split(session, options.resource)
     mappings = of_type(session, name)
     if options.api_version:

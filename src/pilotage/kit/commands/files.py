@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Awaitable, Callable, Sequence
 
 from pilotage.errors import NoMatch, PilotageError
+from pilotage.kit.arguments.flags import Arguments, Files
 from pilotage.kit.commands.attempts import Attempts
 from pilotage.kit.console.errors import CommandError
 from pilotage.kit.console.manifestfiles import Manifest, read_manifests
@@ -23,7 +23,7 @@ Write = Callable[[RESTMapping, Manifest], Awaitable[tuple[Document, str]]]
 
 
 async def selected_by_files(
-    session: CommandSession, options: argparse.Namespace, errors: list[PilotageError]
+    session: CommandSession, options: Files, errors: list[PilotageError]
 ) -> list[SelectedObjects]:
     """The objects of `-f`, by their names. `errors` gets those of objects without a resource or of another
     namespace."""
@@ -40,17 +40,16 @@ def selected_by(manifest: Manifest, mapping: RESTMapping) -> SelectedObjects:
     return SelectedObjects(mapping, metadata["name"], metadata.get("namespace") or "", manifest.source)
 
 
-def manifests_of(options: argparse.Namespace, *, named: bool = True) -> list[Manifest]:
+def manifests_of(options: Files, *, named: bool = True) -> list[Manifest]:
     """The objects of `-f`, which are read once: one of the files may be standard input. Raises CommandError."""
     if not hasattr(options, "manifests"):
-        recursive, command = getattr(options, "recursive", False), options.object_command
+        recursive, command = options.recursive, options.object_command
         options.manifests = read_manifests(options.filename, recursive=recursive, named=named, command=command)
-    found: list[Manifest] = options.manifests
-    return found
+    return options.manifests
 
 
 async def write_all(
-    session: CommandSession, options: argparse.Namespace, manifests: Sequence[Manifest], doing: str, write: Write
+    session: CommandSession, options: Files, manifests: Sequence[Manifest], doing: str, write: Write
 ) -> tuple[list[tuple[RESTMapping, Document]], list[PilotageError]]:
     """Write one object after the other, also after one that is refused, and print each; what was written, and the
     errors."""
@@ -69,7 +68,7 @@ async def write_all(
     return written, errors
 
 
-def owners_of(session: CommandSession, options: argparse.Namespace, manifests: Sequence[Manifest]) -> FileOwners:
+def owners_of(session: CommandSession, options: Arguments, manifests: Sequence[Manifest]) -> FileOwners:
     """The owners of the objects of files. A dry run stores no owner: nothing is reported."""
 
     async def uid_of(gvk: GroupVersionKind, namespace: str, name: str) -> str:
@@ -81,7 +80,7 @@ def owners_of(session: CommandSession, options: argparse.Namespace, manifests: S
         return found["metadata"]["uid"] if found else ""
 
     def warn(text: str) -> None:
-        if getattr(options, "dry_run", "none") == "none":
+        if options.dry_run == "none":
             session.errors.line(f"Warning: {text}")
 
     return FileOwners(manifests, uid_of, warn, keeps_missing=True)
@@ -92,7 +91,7 @@ async def owned(owners: FileOwners, manifest: Manifest) -> Manifest:
     return Manifest(await owners.resolved(manifest.document), manifest.source)
 
 
-def check(options: argparse.Namespace, *, named: bool = True) -> None:
+def check(options: Files, *, named: bool = True) -> None:
     """Refuse an unknown format of the output, and read the objects of `-f`, if there are any. Raises CommandError."""
     object_printer(options)
     if options.filename:
@@ -111,7 +110,7 @@ def _remedy(session: CommandSession, wanted: GroupVersionKind) -> str:
     return f'did you mean kind "{close[0]}"?' if close else "ensure CRDs are installed first"
 
 
-async def placed(session: CommandSession, manifest: Manifest, options: argparse.Namespace) -> RESTMapping:
+async def placed(session: CommandSession, manifest: Manifest, options: Arguments) -> RESTMapping:
     """The resource of an object, whose namespace is filled in. Raises CommandError."""
     document = manifest.document
     wanted = GroupVersionKind.of(document["apiVersion"], document["kind"])
@@ -128,7 +127,7 @@ async def placed(session: CommandSession, manifest: Manifest, options: argparse.
         metadata.pop("namespace", None)
         return mapping
     given = metadata.get("namespace")
-    if given and getattr(options, "namespace", "") and given != options.namespace:
+    if given and options.namespace and given != options.namespace:
         raise CommandError(
             f'the namespace from the provided object "{given}" does not match the namespace "{options.namespace}". '
             f"You must pass '--namespace={given}' to perform this operation."

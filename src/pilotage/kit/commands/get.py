@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import AsyncIterator
 from itertools import groupby
 
 from pilotage.errors import ApiError, BadRequest, NotFound, PilotageError
+from pilotage.kit.arguments.flags import Selection
+from pilotage.kit.arguments.reads import GetArguments
 from pilotage.kit.console.errors import UsageError
 from pilotage.kit.exits import raise_all, reworded
 from pilotage.kit.printers.documents import kind_of
@@ -21,7 +22,7 @@ from pilotage.rest.request import APIRequest, Form, ListOptions, Verb
 CHUNK = 500
 
 
-async def run(session: CommandSession, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: GetArguments) -> int:
     """Print what the arguments select."""
     errors: list[PilotageError] = []
     chosen = await chosen_by(session, options, errors)
@@ -38,9 +39,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     return 0
 
 
-async def chosen_by(
-    session: CommandSession, options: argparse.Namespace, errors: list[PilotageError]
-) -> list[SelectedObjects]:
+async def chosen_by(session: CommandSession, options: Selection, errors: list[PilotageError]) -> list[SelectedObjects]:
     """What the arguments or the files select. `errors` gets those of single objects of files. Raises CommandError."""
     if not options.filename:
         found = selected(session, options.resources)
@@ -56,16 +55,14 @@ async def chosen_by(
     return await selected_by_files(session, options, errors)
 
 
-async def objects_of(
-    session: CommandSession, options: argparse.Namespace, errors: list[PilotageError]
-) -> list[SelectedObjects]:
+async def objects_of(session: CommandSession, options: Selection, errors: list[PilotageError]) -> list[SelectedObjects]:
     """The same, each object by its name. Raises CommandError."""
     found = await chosen_by(session, options, errors)
     return found if all(each.name for each in found) else await listed(session, options, found)
 
 
 async def named_objects(
-    session: CommandSession, options: argparse.Namespace, errors: list[PilotageError]
+    session: CommandSession, options: Selection, errors: list[PilotageError]
 ) -> list[SelectedObjects]:
     """The same, for a command that changes only objects that are named. Raises CommandError."""
     found = await chosen_by(session, options, errors)
@@ -74,9 +71,7 @@ async def named_objects(
     return found
 
 
-async def listed(
-    session: CommandSession, options: argparse.Namespace, chosen: list[SelectedObjects]
-) -> list[SelectedObjects]:
+async def listed(session: CommandSession, options: Selection, chosen: list[SelectedObjects]) -> list[SelectedObjects]:
     """The objects of the types that are chosen, each by its name: those with the labels and fields of the options, or
     with `--all`. Raises CommandError."""
     if not (options.selector or options.field_selector or options.all):
@@ -92,35 +87,34 @@ async def listed(
     return found
 
 
-def check_names(options: argparse.Namespace) -> None:
+def check_names(options: Selection) -> None:
     """Refuse options that select objects beside their names."""
-    if getattr(options, "all_namespaces", False):
+    if options.all_namespaces:
         raise UsageError("a resource cannot be retrieved by name across all namespaces")
-    if options.selector or getattr(options, "field_selector", "") or getattr(options, "all", False):
+    if options.selector or options.field_selector or options.all:
         raise UsageError("name cannot be provided when a selector is specified")
 
 
-def list_options(options: argparse.Namespace, include_object: str = "") -> ListOptions:
+def list_options(options: Selection, include_object: str = "") -> ListOptions:
     """The options of a list, as the flags set them."""
-    chunk = CHUNK if getattr(options, "chunk_size", None) is None else options.chunk_size
     return ListOptions(
         label_selector=options.selector,
-        field_selector=getattr(options, "field_selector", ""),
-        limit=chunk,
+        field_selector=options.field_selector,
+        limit=options.chunk_size,
         include_object=include_object,
     )
 
 
-def scope(session: CommandSession, mapping: RESTMapping, options: argparse.Namespace) -> str:
+def scope(session: CommandSession, mapping: RESTMapping, options: Selection) -> str:
     """The namespace of a list; empty for all."""
-    if not mapping.namespaced or getattr(options, "all_namespaces", False):
+    if not mapping.namespaced or options.all_namespaces:
         return ""
     return session.namespace
 
 
 async def _print_tables(
     session: CommandSession,
-    options: argparse.Namespace,
+    options: GetArguments,
     chosen: list[SelectedObjects],
     errors: list[PilotageError],
 ) -> None:
@@ -139,7 +133,7 @@ async def _print_tables(
         _print_nothing(session, options, chosen)
 
 
-def _print_nothing(session: CommandSession, options: argparse.Namespace, chosen: list[SelectedObjects]) -> None:
+def _print_nothing(session: CommandSession, options: GetArguments, chosen: list[SelectedObjects]) -> None:
     everywhere = options.all_namespaces or not any(each.mapping.namespaced for each in chosen)
     where = "" if everywhere else f" in {session.namespace} namespace."
     session.errors.line(f"No resources found{where}")
@@ -149,7 +143,7 @@ async def _tables(
     session: CommandSession,
     mapping: RESTMapping,
     chosen: list[SelectedObjects],
-    options: argparse.Namespace,
+    options: GetArguments,
     errors: list[PilotageError],
 ) -> AsyncIterator[Document]:
     include = "Object" if options.sort_by else ""
@@ -173,12 +167,12 @@ async def _tables(
             _keep(error if each.name else about_list(error, mapping, options), options, errors)
 
 
-def _keep(error: ApiError, options: argparse.Namespace, errors: list[PilotageError]) -> None:
+def _keep(error: ApiError, options: GetArguments, errors: list[PilotageError]) -> None:
     if not (options.ignore_not_found and isinstance(error, NotFound)):
         errors.append(error)
 
 
-def about_list(error: ApiError, mapping: RESTMapping, options: argparse.Namespace) -> ApiError:
+def about_list(error: ApiError, mapping: RESTMapping, options: Selection) -> ApiError:
     """The error of a list, with its selectors."""
     if not isinstance(error, BadRequest | NotFound):
         return error
@@ -194,7 +188,7 @@ def about_list(error: ApiError, mapping: RESTMapping, options: argparse.Namespac
 
 async def _print_documents(
     session: CommandSession,
-    options: argparse.Namespace,
+    options: GetArguments,
     chosen: list[SelectedObjects],
     errors: list[PilotageError],
 ) -> None:
@@ -215,7 +209,7 @@ async def _print_documents(
 
 async def _documents(
     session: CommandSession,
-    options: argparse.Namespace,
+    options: GetArguments,
     chosen: list[SelectedObjects],
     errors: list[PilotageError],
 ) -> list[Document]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import NamedTuple
 
 from pilotage.errors import PilotageError
 from pilotage.kit.arguments.planning import is_dry_run
+from pilotage.kit.arguments.writes import LabelArguments
 from pilotage.kit.commands import files
 from pilotage.kit.commands.attempts import Attempts
 from pilotage.kit.commands.get import objects_of
@@ -49,7 +49,7 @@ class _Changes(NamedTuple):
         raise CommandError(f"--overwrite is false but found the following declared annotation(s): {shown}")
 
 
-async def run(session: CommandSession, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: LabelArguments) -> int:
     """Change the labels or the annotations, which `options.pairs` names, of what the arguments select."""
     field: str = options.pairs
     options.resources, changes = _split(options.resources, field)
@@ -72,7 +72,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     return 0
 
 
-def check(options: argparse.Namespace) -> None:
+def check(options: LabelArguments) -> None:
     """Refuse arguments that change nothing, and files that cannot be read. Raises CommandError."""
     _, changes = _split(options.resources, options.pairs)
     if not changes and not options.list:
@@ -104,7 +104,7 @@ def _is_change(word: str) -> bool:
 
 
 async def _change(
-    session: CommandSession, options: argparse.Namespace, each: SelectedObjects, document: Document, changes: _Changes
+    session: CommandSession, options: LabelArguments, each: SelectedObjects, document: Document, changes: _Changes
 ) -> tuple[Document, str]:
     """The object with the changes, which are written unless it is a dry run, and what was done."""
     field, new, removed = changes

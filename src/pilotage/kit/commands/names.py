@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
-
 from pilotage.errors import NoMatch
 from pilotage.kit.commands.get import scope
+from pilotage.kit.completing import NamesArguments
 from pilotage.kit.session import CommandSession
 from pilotage.meta.documents import Document
 
 
-async def run(session: CommandSession, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: NamesArguments) -> int:
     for word in await _words(session, options):
         session.output.write(f"{word}\n")
     session.output.flush()
     return 0
 
 
-async def _words(session: CommandSession, options: argparse.Namespace) -> list[str]:
+async def _words(session: CommandSession, options: NamesArguments) -> list[str]:
     if options.value_of == "namespace":
         return await _names(session, "namespaces", options)
     if options.value_of in ("selector", "label_columns"):
@@ -35,7 +34,7 @@ async def _words(session: CommandSession, options: argparse.Namespace) -> list[s
     return [name for name in await _names(session, kind, options) if name not in given]
 
 
-async def _labels(session: CommandSession, options: argparse.Namespace) -> list[str]:
+async def _labels(session: CommandSession, options: NamesArguments) -> list[str]:
     """The labels of the objects of the type: `app=web`, or only the key for a column; after those that are typed."""
     typed, comma, last = options.current.rpartition(",")
     types = options.resources[0].split(",") if options.resources else []
@@ -45,11 +44,11 @@ async def _labels(session: CommandSession, options: argparse.Namespace) -> list[
     return [f"{typed}{comma}{label}" for label in sorted(found) if label.startswith(last)]
 
 
-async def _names(session: CommandSession, kind: str, options: argparse.Namespace) -> list[str]:
+async def _names(session: CommandSession, kind: str, options: NamesArguments) -> list[str]:
     return [item["metadata"]["name"] for item in await _objects(session, kind, options)]
 
 
-async def _objects(session: CommandSession, kind: str, options: argparse.Namespace) -> list[Document]:
+async def _objects(session: CommandSession, kind: str, options: NamesArguments) -> list[Document]:
     try:
         mapping = session.mapper.mapping_for(kind.partition("/")[0])
     except NoMatch:

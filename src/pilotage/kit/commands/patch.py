@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Any
 
 from pilotage.errors import DecodeError, PilotageError
 from pilotage.kit.arguments.planning import is_dry_run
+from pilotage.kit.arguments.writes import PatchArguments
 from pilotage.kit.commands import files
 from pilotage.kit.commands.attempts import Attempts
 from pilotage.kit.commands.get import named_objects
@@ -24,7 +24,7 @@ from pilotage.rest.request import PatchType
 _TYPES = {"json": PatchType.JSON, "merge": PatchType.MERGE, "strategic": PatchType.STRATEGIC}
 
 
-async def run(session: CommandSession, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: PatchArguments) -> int:
     errors: list[PilotageError] = []
     report = Report(session, options)
     chosen = await named_objects(session, options, errors)
@@ -36,7 +36,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     return 0
 
 
-def check(options: argparse.Namespace) -> None:
+def check(options: PatchArguments) -> None:
     """Refuse options that contradict one another, and files that cannot be read. Raises CommandError."""
     given = [bool(options.patch), bool(options.patch_file), bool(options.set or options.unset)]
     if given.count(True) != 1:
@@ -46,7 +46,7 @@ def check(options: argparse.Namespace) -> None:
     files.check(options)
 
 
-async def _patch(session: CommandSession, options: argparse.Namespace, each: SelectedObjects, report: Report) -> None:
+async def _patch(session: CommandSession, options: PatchArguments, each: SelectedObjects, report: Report) -> None:
     old = await session.get(each.mapping, each.name, each.namespace)
     patch, kind = await _content(session, options, each)
     if options.dry_run == "client":
@@ -59,16 +59,14 @@ async def _patch(session: CommandSession, options: argparse.Namespace, each: Sel
     report.add(each.mapping, new, done, dry_run=False)
 
 
-async def _content(
-    session: CommandSession, options: argparse.Namespace, each: SelectedObjects
-) -> tuple[Any, PatchType]:
+async def _content(session: CommandSession, options: PatchArguments, each: SelectedObjects) -> tuple[Any, PatchType]:
     if options.set or options.unset:
         schema = await schema_of(session, each.mapping)
         return merge_patch(settings(options.set, schema), removals(options.unset, schema)), PatchType.MERGE
     return _document(options), _TYPES[options.type] if options.type else _default_type(each)
 
 
-def _document(options: argparse.Namespace) -> Any:
+def _document(options: PatchArguments) -> Any:
     """The patch document, which is read once: the file may be standard input. Raises CommandError."""
     if not hasattr(options, "patch_document"):
         from pilotage.meta.text import yamltext  # loaded on use: `--set` with a schema needs no YAML

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
-
+from pilotage.kit.arguments.flags import Arguments
 from pilotage.kit.session import CommandSession
 
 
-async def run(session: CommandSession, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: Arguments) -> int:
     """Nothing to do here: the tool has started its reconcilers, and waits until they are idle."""
     return 0

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 from contextlib import suppress
 from typing import Any
 
 from pilotage.errors import AlreadyExists, PilotageError
 from pilotage.kit.arguments.planning import is_dry_run
+from pilotage.kit.arguments.writes import ReplaceArguments
 from pilotage.kit.commands import files
 from pilotage.kit.commands.attempts import Attempts
 from pilotage.kit.commands.delete import delete_one, wait_gone
@@ -25,7 +25,7 @@ from pilotage.meta.mapping.mapper import RESTMapping
 _SERVICE = GroupVersionKind("", "v1", "Service")
 
 
-async def run(session: CommandSession, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: ReplaceArguments) -> int:
     report = Report(session, options)
     errors: list[PilotageError] = []
     owners = owners_of(session, options, manifests_of(options))
@@ -45,7 +45,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     return 0
 
 
-def check(options: argparse.Namespace) -> None:
+def check(options: ReplaceArguments) -> None:
     """Refuse options that contradict one another, and files that cannot be read. Raises CommandError."""
     if not options.filename:
         raise UsageError("must specify -f: a file, a folder, or - for standard input")
@@ -58,7 +58,7 @@ def check(options: argparse.Namespace) -> None:
 
 
 async def _replaced(
-    session: CommandSession, options: argparse.Namespace, mapping: RESTMapping, document: Document
+    session: CommandSession, options: ReplaceArguments, mapping: RESTMapping, document: Document
 ) -> Document:
     """Replace an object. Without a version in the file it is the one that is stored, whatever version that has."""
     metadata = document["metadata"]
@@ -70,7 +70,7 @@ async def _replaced(
 
 
 async def _recreated(
-    session: CommandSession, options: argparse.Namespace, mapping: RESTMapping, manifest: Manifest
+    session: CommandSession, options: ReplaceArguments, mapping: RESTMapping, manifest: Manifest
 ) -> Document:
     """Delete an object, if it exists, and create that of the file. One whose replacement the server refuses is not
     deleted."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
-
 from pilotage.errors import Conflict, NotFound, PilotageError
 from pilotage.kit.arguments.planning import is_dry_run
+from pilotage.kit.arguments.writes import ScaleArguments
 from pilotage.kit.commands.attempts import Attempts
 from pilotage.kit.commands.files import check
 from pilotage.kit.commands.get import objects_of
@@ -21,7 +20,7 @@ from pilotage.rest.request import PatchType
 __all__ = ["check", "run"]
 
 
-async def run(session: CommandSession, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: ScaleArguments) -> int:
     errors: list[PilotageError] = []
     chosen = await objects_of(session, options, errors)
     if not chosen and not errors:
@@ -37,7 +36,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     return 0
 
 
-async def _scaled(session: CommandSession, options: argparse.Namespace, each: SelectedObjects) -> Document:
+async def _scaled(session: CommandSession, options: ScaleArguments, each: SelectedObjects) -> Document:
     """Scale an object; returns the object as it is then, or would be."""
     document = await session.get(each.mapping, each.name, each.namespace)
     try:
@@ -56,7 +55,7 @@ async def _scaled(session: CommandSession, options: argparse.Namespace, each: Se
     return document
 
 
-async def _scale(session: CommandSession, options: argparse.Namespace, each: SelectedObjects) -> bool:
+async def _scale(session: CommandSession, options: ScaleArguments, each: SelectedObjects) -> bool:
     """Write the number of replicas. False: the object was written in between, and the conditions must be checked
     again. Raises CommandError if one does not hold."""
     patch: Document = {"spec": {"replicas": options.replicas}}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Callable
 
 from pilotage.errors import PilotageError
+from pilotage.kit.arguments.reads import WaitArguments
 from pilotage.kit.commands.attempts import Attempts
 from pilotage.kit.commands.get import chosen_by, list_options, listed, scope
 from pilotage.kit.console.errors import CommandError, UsageError
@@ -25,7 +25,7 @@ Condition = Callable[[Document | None], bool]
 _PATH_AND_VALUE = re.compile(r"'?(\{.*\}|[^=]+)'?(?:=(.+))?", re.DOTALL)
 
 
-async def run(session: CommandSession, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: WaitArguments) -> int:
     import asyncio  # `delete`, which may not wait, uses the rest of this module without an event loop
 
     if not options.condition:
@@ -56,7 +56,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
     return 0
 
 
-async def _chosen(session: CommandSession, options: argparse.Namespace) -> list[SelectedObjects]:
+async def _chosen(session: CommandSession, options: WaitArguments) -> list[SelectedObjects]:
     """The objects to wait for, by their names; those that `--for=create` waits for may not exist yet, and have none."""
     errors: list[PilotageError] = []
     chosen = await chosen_by(session, options, errors)

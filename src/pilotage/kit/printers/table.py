@@ -8,9 +8,9 @@ from pilotage.errors import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
     from typing import Any
 
+    from pilotage.kit.arguments.reads import GetArguments
     from pilotage.meta.documents import Document
 
 _PADDING = 3
@@ -56,7 +56,7 @@ class KindTables(Record):
         self._set(kind, namespaced, tables)
 
 
-def printed(answers: Sequence[KindTables], options: Namespace) -> str:
+def printed(answers: Sequence[KindTables], options: GetArguments) -> str:
     """The text of some Tables, with an empty line before the headings of another kind; empty if they have no rows."""
     several = len({answer.kind for answer in answers if answer.tables}) > 1
     texts: list[str] = []
@@ -84,7 +84,7 @@ class TablePrinter:
     `kind` stands in front of each name where `several` kinds are printed.
     """
 
-    def __init__(self, options: Namespace, kind: str, *, namespaced: bool, several: bool = False) -> None:
+    def __init__(self, options: GetArguments, kind: str, *, namespaced: bool, several: bool = False) -> None:
         self._wide: bool = options.output == "wide"
         self._namespace = bool(options.all_namespaces) and namespaced
         self._prefix = f"{kind}/" if options.show_kind or several else ""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
-
+from pilotage.kit.arguments.flags import Arguments
 from pilotage.kit.console.terminal import GREEN
 from pilotage.kit.printers.documents import UNNAMED
 from pilotage.kit.session import CommandSession, name_of
@@ -14,16 +13,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pilotage.kit.printers.output import Printer
 
-DRY_RUN = {"": "", "none": "", "client": " (dry run)", "server": " (server dry run)"}
+DRY_RUN = {"none": "", "client": " (dry run)", "server": " (server dry run)"}
 """The suffix of an outcome, by the value of `--dry-run`."""
 
 
 class Report:
     """Prints one object after the other: a line for each, or the object in the format of `-o`."""
 
-    def __init__(self, session: CommandSession, options: argparse.Namespace) -> None:
+    def __init__(self, session: CommandSession, options: Arguments) -> None:
         self._session = session
-        self._suffix = DRY_RUN[getattr(options, "dry_run", "")]
+        self._suffix = DRY_RUN[options.dry_run]
         self._printer = object_printer(options)
         self._separator = "---\n" if options.output == "yaml" else ""
         self._several = False
@@ -39,11 +38,10 @@ class Report:
         self._several = True
 
 
-def object_printer(options: argparse.Namespace) -> Printer | None:
+def object_printer(options: Arguments) -> Printer | None:
     """The printer of whole objects for the format of `-o`, if there is one. Raises CommandError for an unknown one."""
-    output = getattr(options, "output", "")  # `diff` has no formats
-    if not output:
+    if not options.output:
         return None
     from pilotage.kit.printers.output import OBJECT_FORMATS, printer_of
 
-    return printer_of(output, formats=OBJECT_FORMATS)
+    return printer_of(options.output, formats=OBJECT_FORMATS)

@@ -10,16 +10,16 @@ from pilotage.kit.kinds import has_versions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from pilotage.cluster.light import LightCluster
+    from pilotage.kit.arguments.flags import Arguments
     from pilotage.kit.arguments.planning import Plan, Where
     from pilotage.kit.execution import Program
     from pilotage.meta.models import Resource
 
 
-def performed(plan: Plan, program: Program, options: argparse.Namespace) -> int | None:
+def performed(plan: Plan, program: Program, options: Arguments) -> int | None:
     """Run a command on the file; its exit code. None if it needs an event loop, which takes longer to load than most
     commands take."""
     from pilotage.kit.routes.tenancy import check_file

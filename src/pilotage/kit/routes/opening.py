@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from argparse import Namespace
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
 from pilotage.cluster import Cluster
+from pilotage.kit.arguments.flags import Arguments
 from pilotage.kit.arguments.planning import CREATED, NEW, REAL, Plan, Where
 from pilotage.kit.console.errors import CommandError, Interrupted
 from pilotage.kit.console.signals.deadline import ExitDeadline
@@ -44,7 +44,7 @@ class Reconciled:
     """Set when the manager handles signals."""
 
 
-async def performed(plan: Plan, program: Program, options: Namespace, deadline: ExitDeadline) -> int:
+async def performed(plan: Plan, program: Program, options: Arguments, deadline: ExitDeadline) -> int:
     """Run a command; its exit code. After a signal, it ends by the deadline."""
     run = checked_function(plan.command, options)
     async with opened(plan, program, options) as place:
@@ -56,7 +56,7 @@ async def performed(plan: Plan, program: Program, options: Namespace, deadline: 
 
 
 @asynccontextmanager
-async def opened(plan: Plan, program: Program, options: Namespace) -> AsyncIterator[CommandSession | Reconciled]:
+async def opened(plan: Plan, program: Program, options: Arguments) -> AsyncIterator[CommandSession | Reconciled]:
     """Where the command of a plan works. At the end, what follows from its writes is done. Raises NoTenant."""
     async with AsyncExitStack() as exits:
         if not plan.where.storage:
@@ -139,7 +139,7 @@ async def embedded(
         yield cluster
 
 
-async def _session(cluster: Cluster, plan: Plan, program: Program, options: Namespace) -> CommandSession:
+async def _session(cluster: Cluster, plan: Plan, program: Program, options: Arguments) -> CommandSession:
     return await session_over(PrintingTransport(cluster.transport, cluster.registry), plan, program, options)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from argparse import Namespace
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from pilotage.cluster import Cluster
 from pilotage.errors import PilotageError
 from pilotage.history.history import History
+from pilotage.kit.arguments.flags import Arguments
 from pilotage.kit.arguments.planning import Plan, is_dry_run
 from pilotage.kit.console.errors import NOT_RECONCILED, CommandError, Interrupted, NotReconciled
 from pilotage.kit.console.signals.deadline import ExitDeadline
@@ -87,7 +87,7 @@ async def reconciled(
     place: Reconciled,
     plan: Plan,
     program: Program,
-    options: Namespace,
+    options: Arguments,
     deadline: ExitDeadline,
     run: CommandFunction,
 ) -> int:
@@ -103,7 +103,7 @@ async def reconciled(
         program.own_kinds,
         options.reconcile_timeout,
         session.errors,
-        "" if getattr(options, "every_object", False) else program.name,
+        "" if options.every_object else program.name,
         has_written=lambda: session.has_written,
         started=place.started,
         is_dry_run=is_dry_run(options),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from pilotage.kit.arguments.reads import LogsArguments
 from pilotage.kit.console.errors import CommandError
 from pilotage.kit.console.files import reported
 from pilotage.kit.console.terminal import DIM, RED, YELLOW
@@ -25,7 +25,7 @@ _HIDDEN = (*_OWN, "namespace", "name", "reconcileID")
 _STYLES = {"error": RED, "warning": YELLOW}
 
 
-async def run(session: CommandSession, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: LogsArguments) -> int:
     if not session.log_file:
         raise CommandError(
             "the log of reconciles is kept for a storage (--storage sqlite:PATH or etcd://HOST:PORT) and not for a "

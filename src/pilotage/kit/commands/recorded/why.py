@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
-
 import msgspec
 
 from pilotage.history.secrets import Hider
 from pilotage.history.why.answer import Question, answer
 from pilotage.history.why.provenance import Target
+from pilotage.kit.arguments.reads import WhyArguments
 from pilotage.kit.console.errors import CommandError
 from pilotage.kit.printers.output import unknown_format
 from pilotage.kit.printers.stories import answer_text
@@ -18,7 +17,7 @@ from pilotage.kit.selection import selected
 from pilotage.kit.session import CommandSession, name_of
 
 
-async def run(session: CommandSession, options: argparse.Namespace) -> int:
+async def run(session: CommandSession, options: WhyArguments) -> int:
     if not session.log_file:
         raise CommandError(
             "the history of reconciles is kept for a storage (--storage sqlite:PATH or etcd://HOST:PORT), and not for "
@@ -36,7 +35,7 @@ async def run(session: CommandSession, options: argparse.Namespace) -> int:
         session.errors.line(f"{name_of(mapping, name)} does not exist now.")
     hidden = Hider().hide(mapping.gvk, document) if document is not None else None
     stories = stories_of(history_beside(session.log_file))
-    found = answer(Question(target, options.limit, options.field or ""), stories, document=hidden)
+    found = answer(Question(target, options.limit, options.field), stories, document=hidden)
     text = (
         f"{msgspec.json.encode(found).decode()}\n" if options.output == "json" else answer_text(found, session.output)
     )
