@@ -15,6 +15,8 @@ from pilotage.types.core.v1 import Secret
 from tests.kit.console.shells.shells import interactive, needs, read_until
 from tests.kit.tools import Console, todo_tool
 
+ROOT = Path(__file__).parents[2]
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -138,7 +140,7 @@ def environment(filled: Console, folder: Path, tmp_path: Path) -> dict[str, str]
     return os.environ | {
         "HOME": str(tmp_path),
         "PATH": f"{program.parent}:{os.environ['PATH']}",
-        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
         "TERM": "dumb",
     }
 

@@ -8,11 +8,11 @@ from itertools import product
 
 import pytest
 
-from pilotage.kit.arguments import COMMANDS, RECONCILE, Command
+from pilotage.kit.arguments import COMMANDS, OF_RECONCILERS, Command
 from pilotage.kit.arguments.flags import Arguments
 from pilotage.kit.arguments.planning import COPIED, CREATED, DIRECT, EMPTY, LIGHT, LOOP, NEW, REAL, Facts, Where, plan
 
-ALL = (*COMMANDS.values(), RECONCILE)
+ALL = tuple(OF_RECONCILERS.values())
 FILE, OTHERS = "sqlite:todo.db", ("memory:", "etcd://127.0.0.1:2379", "sqlite:", "")
 PLACES = [
     Facts(Where(storage), reconcilers=reconcilers, namespace=namespace, audited=audited)

@@ -453,3 +453,22 @@ def test_the_audit_log_of_a_dry_run_has_no_namespace_that_is_not_stored(tmp_path
     assert {each["verb"] for each in found if each["objectRef"]["resource"] == "namespaces"} <= {"get"}
     prod.output("apply", "-f", "-", stdin=todo)
     assert '"verb":"create"' in path.read_text()
+
+
+def test_help_is_a_command_and_has_the_commands_in_groups(todo: Console) -> None:
+    listed = todo.output("help")
+    assert listed == todo.output("--help")
+    headings = re.findall(r"^  (\w[\w ]+):$", listed, re.MULTILINE)
+    assert headings == ["read objects", "write objects", "maintain the storage", "the command line"]
+    assert todo.output("help", "get") == todo.output("get", "--help")
+    assert todo.output("help", "tenants", "delete") == todo.output("tenants", "delete", "--help")
+    unknown = todo.run("help", "gett")
+    assert (unknown.code, unknown.errors.splitlines()[0]) == (
+        2,
+        'todo: error: unknown command "gett"; did you mean "get"?',
+    )
+
+
+def test_the_version_is_that_of_the_tool_and_that_of_pilotage(tmp_path: Path) -> None:
+    tool = kit.Tool("todo", kinds=[Todo], storage=f"sqlite:{tmp_path}/t.db", version="1.2")
+    assert re.fullmatch(r"todo 1\.2 \(pilotage .+\)\n", Console(tool).output("--version"))

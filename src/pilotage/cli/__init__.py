@@ -11,7 +11,7 @@ from importlib import import_module
 from pilotage import kit as kit  # programs import it from here, too
 from pilotage.errors import PilotageError
 from pilotage.kit import arguments
-from pilotage.kit.console.help import examples
+from pilotage.kit.console.help import add_help, add_version, examples, grouped
 from pilotage.kit.console.parsing import Parser, command_first
 from pilotage.kit.console.process import piped, skip_last_collection
 
@@ -21,27 +21,16 @@ if TYPE_CHECKING:
 
 OBJECT_COMMANDS = tuple(name for name in arguments.COMMANDS if name != "create")
 """The subcommands that work on objects, from `pilotage.kit`. (`create` is another one, of projects.)"""
-COMMANDS = (
-    *(
-        "init",
-        "create",
-        "run",
-        "replay",
-        "demo",
-        "serve",
-        "why",
-        "device",
-        "crd",
-        "types",
-        "manifests",
-        "rbac",
-        "store",
-        "tenants",
-    ),
-    *OBJECT_COMMANDS,
-    "completion",
-)
-"""The subcommands in the order of the help; each is a module of this package, or one of the kit."""
+GROUPS = {
+    "projects": ("init", "create"),
+    "programs": ("run", "replay", "demo", "serve", "why", "device"),
+    "generate files": ("crd", "types", "manifests", "rbac"),
+    "storages": ("store", "tenants"),
+    **{title: [name for name in names if name in OBJECT_COMMANDS] for title, names in arguments.GROUPS.items()},
+    "the command line": ("completion", "help"),
+}
+"""The subcommands under the headings of the help; each is a module of this package, or of the kit."""
+COMMANDS = tuple(name for names in GROUPS.values() for name in names)
 CREATE_OBJECTS = "create "
 """The key of the `create` command for objects; the `create` command for projects has the same name on the command
 line."""
@@ -61,15 +50,18 @@ def parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
             "pilotage run --help",
         ),
     )
-    root.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    add_version(root, "pilotage {}")
     subparsers = root.add_subparsers(title="commands", required=True, metavar="COMMAND", prog=root.prog)
     for command in commands:
         _register(command, subparsers)
+    grouped(subparsers, GROUPS)
     return root
 
 
 def _register(command: str, subparsers: Any) -> None:
-    if command in OBJECT_COMMANDS or command == CREATE_OBJECTS:
+    if command == "help":
+        add_help(subparsers, "pilotage", lambda words: parser([word for word in words if word in COMMANDS] or COMMANDS))
+    elif command in OBJECT_COMMANDS or command == CREATE_OBJECTS:
         from pilotage.kit.anywhere import register
 
         register(subparsers, command.strip())
@@ -116,13 +108,3 @@ def _suggest_scaffold(word: str) -> None:
 
     if meant := get_close_matches(word, SCAFFOLDS, n=1):
         print(f"did you mean `pilotage create {meant[0]}`?", file=sys.stderr)
-
-
-class _Version(argparse.Action):
-    """Looks up the version only when `--version` is given: the lookup is slower than the rest of the command line."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from pilotage.version import installed_version
-
-        print("pilotage", installed_version("(run from its source, not installed)"))
-        parser.exit()

@@ -121,12 +121,12 @@ def _on_route(route: str, plan: Plan, program: Program, options: Arguments) -> i
     from pilotage.kit.console.signals.deadline import ExitDeadline
     from pilotage.kit.routes import opening
 
-    _check_no_loop()
+    check_no_loop()
     with ExitDeadline(INTERRUPTED) as deadline, without_storage_log():
         return asyncio.run(guarded(opening.performed(plan, program, options, deadline)))
 
 
-def _check_no_loop() -> None:
+def check_no_loop() -> None:
     """Refuse a running event loop: a command needs one of its own. Raises CommandError."""
     from asyncio import get_running_loop
 

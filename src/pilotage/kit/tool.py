@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from pilotage.errors import InvalidDefinition
-from pilotage.kit.arguments import COMMANDS, RECONCILE, WHY, Command
+from pilotage.kit.arguments import COMMANDS, GROUPS, OF_RECONCILERS, RECONCILE, Command
 from pilotage.kit.arguments.planning import Facts, Where
 from pilotage.kit.console.errors import INTERRUPTED, NOT_RECONCILED
 from pilotage.kit.console.flags import add_switch, add_value, places
-from pilotage.kit.console.help import examples
+from pilotage.kit.console.help import add_help, add_version, examples, grouped
 from pilotage.kit.console.process import skip_last_collection
 from pilotage.kit.execution import execute
 from pilotage.kit.kinds import ToolKinds
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from pilotage.meta.models import Resource
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?")
+MAINTENANCE = ("export", "import", "backup", "check", "tenants")
+"""The commands that maintain the storage (`kit.store`)."""
 TIMEOUT = 60.0
 """Seconds that reconcilers may take after a command."""
 
@@ -53,6 +55,7 @@ class Tool:
         setup: Callable[[Manager], Any] | str | None = None,
         storage: str,
         description: str = "",
+        version: str = "",
         namespace: str = "default",
         encryption_keys: str = "",
         audit_log_path: str = "",
@@ -68,6 +71,7 @@ class Tool:
         self.setup = setup
         self.storage = storage
         self.description = description
+        self.version = version
         self.namespace = namespace
         self.encryption_keys = encryption_keys
         self.audit_log_path = audit_log_path
@@ -102,7 +106,7 @@ class Tool:
         from pilotage.kit.console.parsing import command_first
 
         words = command_first(sys.argv[1:] if arguments is None else arguments)
-        parser = self.parser([word for word in words[:1] if word in self._commands], program)
+        parser = self.parser(self._known(words[:1]), program)
         try:
             options = parser.parse_args(words)
         except SystemExit as ended:  # argparse has printed the help, or what is wrong
@@ -120,9 +124,11 @@ class Tool:
         if not names:  # what needs the kinds is only in the help of all commands
             epilog = examples(f"{self.name} get {self._plural()}", f"{self.name} apply -f objects.yaml")
         root = Parser(prog=program or self.name, description=self.description or None, epilog=epilog)
+        add_version(root, " ".join(filter(None, (self.name, self.version, "(pilotage {})"))))
         commands = root.add_subparsers(title="commands", metavar="COMMAND", prog=root.prog)
         self.add_commands(commands, names or None)
         if not names:
+            add_help(commands, root.prog, lambda words: self.parser(self._known(words), program))
             from pilotage.kit.completing import print_objects
             from pilotage.kit.console.shells import add_completion
 
@@ -135,6 +141,8 @@ class Tool:
                 f'eval "$({self.name} completion bash)"',
                 f"{self.name} completion fish | source",
             )
+            last = {"maintain the storage": MAINTENANCE, "the command line": ("help", "completion")}
+            grouped(commands, {**GROUPS, **last})
         return root
 
     def _plural(self) -> str:
@@ -145,23 +153,41 @@ class Tool:
 
     @property
     def _commands(self) -> dict[str, Command]:
-        return COMMANDS if self.setup is None else {**COMMANDS, WHY.name: WHY, RECONCILE.name: RECONCILE}
+        return COMMANDS if self.setup is None else OF_RECONCILERS
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (*self._commands, *MAINTENANCE)
+
+    def _known(self, words: Sequence[str]) -> list[str]:
+        return [word for word in words if word in self._names]
 
     def add_commands(self, subparsers: Any, names: Iterable[str] | None = None) -> None:
         """Add its commands, or those with these names, to the command line of an application. `options.run(options)`
         runs the one that was parsed."""
-        for name in self._commands if names is None else names:
+        for name in self._names if names is None else names:
+            if name in MAINTENANCE:
+                from pilotage.kit.store.tool import add_maintenance
+
+                add_maintenance(subparsers, self, name)
+                continue
             command = self._commands[name]
             parser = command.add_parser(subparsers, self._plural)
-            self._add_place(parser, command)
+            self.add_place(parser)
+            self._add_reconcilers(parser, command)
             parser.set_defaults(run=partial(execute, self, command))
 
-    def _add_place(self, parser: argparse.ArgumentParser, command: Command) -> None:
+    def add_place(self, parser: argparse.ArgumentParser, *, tenant: bool = True, keys: bool = True) -> None:
+        """Add the flags that choose the storage."""
         place = parser.add_argument_group("where it works")
         about = f"the storage (default: ${self._variables}_STORAGE, or {self.storage})"
         places.add_storage(place, about.replace("%", "%%"))
-        places.add_tenant(place, default="default")
-        places.add_encryption_keys(place)
+        if tenant:
+            places.add_tenant(place, default="default")
+        if keys:
+            places.add_encryption_keys(place)
+
+    def _add_reconcilers(self, parser: argparse.ArgumentParser, command: Command) -> None:
         if command.writes and self.setup is not None:
             work = parser.add_argument_group("reconcilers")
             if command is not RECONCILE:

@@ -62,7 +62,8 @@ def test_a_command_that_writes_goes_on_when_its_reader_has_gone(tmp_path: Path, 
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, f"{tmp_path}/program.py", str(tmp_path), *words.format(tmp_path).split()]
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
+    root = Path(__file__).parents[3]
+    environment = os.environ | {"PYTHONPATH": f"{root / 'src'}:{root}"}
     ran = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, env=environment, check=False)
     os.close(writer)
     assert (ran.returncode, ran.stderr) == (0, "")

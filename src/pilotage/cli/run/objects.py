@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pilotage.cli.applying import ObjectApplier
 from pilotage.client.client import Client
+from pilotage.kit.applying import ObjectApplier
 from pilotage.kit.console.manifestfiles import Manifest
 from pilotage.meta.text.counts import counted
 from pilotage.telemetry.logs import logger

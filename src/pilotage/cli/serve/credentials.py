@@ -20,6 +20,7 @@ from pilotage.http import certificates
 from pilotage.http.certificates import Certificate
 from pilotage.kit.console.errors import CommandError
 from pilotage.kit.console.files import reported
+from pilotage.kit.store.tenants import credentials_file
 from pilotage.meta.redaction import reason_of
 
 _FORMAT = "pilotage-serve-credentials-v1"
@@ -42,11 +43,8 @@ class ServerCredentials:
 
 def default_path(storage: str, tenant: str) -> Path | None:
     """The file of the credentials of a storage: beside its SQLite file, one for each tenant. None for `memory:`."""
-    scheme, _, path = storage.partition(":")
-    if scheme != "sqlite":
-        return None
-    file = os.path.realpath(os.path.expanduser(path))
-    return Path(f"{file}-credentials" if tenant == "default" else f"{file}-credentials-{tenant}")
+    file = credentials_file(storage, tenant)
+    return Path(file) if file else None
 
 
 def load_or_create(path: Path | None, clock: Clock = utc_now) -> ServerCredentials:

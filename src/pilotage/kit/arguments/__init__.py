@@ -16,11 +16,17 @@ from pilotage.kit.arguments.writes import (
     scale,
 )
 
+_READS = (get, describe, wait, events, logs, explain, api_resources)
 _WRITES = (create, apply, diff, replace, edit, patch, scale, delete, label, annotate)
-COMMANDS = {each.name: each for each in (get, describe, *_WRITES, wait, explain, api_resources, events, logs)}
+COMMANDS = {each.name: each for each in (*_READS, *_WRITES)}
 """All commands that work on any server or storage, in the order of the help."""
 RECONCILE = reconcile
-WHY = why
-"""Of tools with reconcilers; `pilotage why` asks running programs, too."""
+OF_RECONCILERS = {each.name: each for each in (*_READS, why, *_WRITES, reconcile)}
+"""The commands of tools with reconcilers. (`pilotage why` asks running programs, too.)"""
+GROUPS = {
+    "read objects": [each.name for each in (*_READS, why)],
+    "write objects": [each.name for each in (*_WRITES, reconcile)],
+}
+"""The headings of the help."""
 
-__all__ = ["COMMANDS", "RECONCILE", "WHY", "Command"]
+__all__ = ["COMMANDS", "GROUPS", "OF_RECONCILERS", "RECONCILE", "Command"]

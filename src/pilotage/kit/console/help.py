@@ -8,7 +8,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
 
@@ -62,6 +62,45 @@ def terminal_columns() -> int:
         return 80
 
 
+def add_help(subparsers: Any, program: str, parser: Callable[[Sequence[str]], argparse.ArgumentParser]) -> None:
+    """Add the command `help`; `parser` returns the parser of the commands with these names, or of all."""
+
+    def run(options: argparse.Namespace) -> int:
+        try:
+            parser(options.words[:1]).parse_args([*options.words, "--help"])
+        except SystemExit as ended:  # argparse has printed it, or what is wrong
+            return int(ended.code or 0)
+        return 0
+
+    description = "Print the help of a command, or of all."
+    command = add_command(subparsers, "help", "print the help of a command", description, f"{program} help", run=run)
+    command.add_argument("words", nargs="*", metavar="COMMAND", help="the command, with those below it")
+
+
+def add_version(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add the flag `--version`, which prints a text, with the version of Pilotage in the place of `{}`."""
+    parser.add_argument("--version", action=_Version, nargs=0, const=text, help="print the version and exit")
+
+
+class _Version(argparse.Action):
+    """Looks up the version only when it is wanted: the lookup is slower than the rest of the command line."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from pilotage.version import installed_version
+
+        print(str(self.const).format(installed_version("(run from its source, not installed)")))
+        parser.exit()
+
+
+def grouped(subparsers: Any, groups: Mapping[str, Iterable[str]]) -> None:
+    """Give the commands in a help the headings of their groups, which have the names of commands in their order."""
+    left = {action.dest: action for action in subparsers._choices_actions}
+    for title, names in groups.items():
+        shown = [left.pop(name) for name in names if name in left]
+        for action in shown[:1]:
+            action.heading = title
+
+
 class _NoColors:
     def __getattr__(self, name: str) -> str:
         return ""
@@ -77,6 +116,11 @@ class HelpFormatter(argparse.HelpFormatter):
         """Python 3.14 calls this. Help has no colors there either: the module that has them takes milliseconds."""
         self._theme = _NoColors()
         self._decolor = str
+
+    def _format_action(self, action: argparse.Action) -> str:
+        heading = getattr(action, "heading", "")
+        text = super()._format_action(action)
+        return f"\n{' ' * (self._current_indent - self._indent_increment)}{heading}:\n{text}" if heading else text
 
     def add_argument(self, action: argparse.Action) -> None:
         super().add_argument(action)

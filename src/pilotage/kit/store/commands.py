@@ -1,16 +1,11 @@
-"""The implementation of the commands of `pilotage store`."""
+"""What the commands that maintain a storage do."""
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from pilotage.cli.store.check import problems
-from pilotage.cli.store.objects import apply_objects, export_objects, exported
-from pilotage.cli.store.readable import export_readable, in_memory
-from pilotage.cli.store.validation import validated
 from pilotage.cluster.cluster import Cluster
 from pilotage.errors import StorageBroken, StorageError
 from pilotage.kit.console.errors import CommandError
@@ -18,6 +13,11 @@ from pilotage.kit.console.files import reported
 from pilotage.kit.console.manifestfiles import read_manifests
 from pilotage.kit.console.terminal import GREEN, standard_error, standard_output
 from pilotage.kit.routes.tenancy import check_exists, has_tenant
+from pilotage.kit.store import StoreArguments
+from pilotage.kit.store.check import problems
+from pilotage.kit.store.objects import apply_objects, export_objects, exported
+from pilotage.kit.store.readable import export_readable, in_memory
+from pilotage.kit.store.validation import validated
 from pilotage.kubernetes.core.events import LIFETIME
 from pilotage.kubernetes.core.loops.events import EVENTS
 from pilotage.meta.documents import Document
@@ -37,7 +37,7 @@ _MOST_PROBLEMS = 100
 """The problems that a check prints; the others are counted."""
 
 
-async def backup(options: argparse.Namespace) -> None:
+async def backup(options: StoreArguments) -> None:
     if str(options.file) == "-":
         raise CommandError("a backup is written to a file and not to standard output: give its path")
     _check_there(options.storage)
@@ -58,7 +58,7 @@ async def backup(options: argparse.Namespace) -> None:
     _done(f"wrote {options.file}, the data at revision {head.revision}")
 
 
-async def restore(options: argparse.Namespace) -> None:
+async def restore(options: StoreArguments) -> None:
     _check_lasting(options.storage)
     with reported(f"cannot read {options.file}"), options.file.open("rb") as file:
         archive = read_archive(file, str(options.file))
@@ -73,7 +73,7 @@ async def restore(options: argparse.Namespace) -> None:
     _done(f"restored {counted(len(archive.puts), 'entry', 'entries')}; the storage is at revision {revision}")
 
 
-def _validated(options: argparse.Namespace, archive: Archive) -> Archive:
+def _validated(options: StoreArguments, archive: Archive) -> Archive:
     """The archive with the entries that can be stored. Raises CommandError if there are others, unless these are
     skipped."""
     cipher = Cipher(load_keys(options.encryption_keys)) if options.encryption_keys else None
@@ -99,7 +99,7 @@ def _lifetime(key: str) -> int:
     return LIFETIME if key.startswith(f"/{EVENTS}", key.find("/", 1)) else 0
 
 
-async def check(options: argparse.Namespace) -> int:
+async def check(options: StoreArguments) -> int:
     _check_there(options.storage)
     found: list[str] = []
     try:
@@ -124,7 +124,7 @@ async def check(options: argparse.Namespace) -> int:
     return 0
 
 
-async def _check_objects(storage: Storage, options: argparse.Namespace, found: list[str]) -> Snapshot:
+async def _check_objects(storage: Storage, options: StoreArguments, found: list[str]) -> Snapshot:
     readable = encrypted(storage, options.encryption_keys) if options.encryption_keys else storage
     snapshot = await storage.list("")
     found += [problem async for problem in problems(readable, snapshot.entries)]
@@ -144,7 +144,7 @@ def _salvaged(url: str, error: StorageBroken) -> Salvaged:
     return found
 
 
-async def export(options: argparse.Namespace) -> None:
+async def export(options: StoreArguments) -> None:
     _check_there(options.storage)
     if options.skip_damaged:
         await _export_readable(options)
@@ -159,7 +159,7 @@ async def export(options: argparse.Namespace) -> None:
         standard_output().line(yamltext.write_all(documents).rstrip("\n"))
 
 
-async def _export_readable(options: argparse.Namespace) -> None:
+async def _export_readable(options: StoreArguments) -> None:
     """Export what a file has that can be read. Raises CommandError if there is anything else in it."""
     url = options.storage
     if not url.startswith(_SQLITE):
@@ -167,7 +167,9 @@ async def _export_readable(options: argparse.Namespace) -> None:
     found = salvage(url.removeprefix(_SQLITE))
     if not found.damage:
         await has_tenant(await in_memory(found), options.tenant)
-    documents, unreadable = await export_readable(found, options.tenant, options.namespace, options.encryption_keys)
+    documents, unreadable = await export_readable(
+        found, options.tenant, options.namespace, options.encryption_keys or ""
+    )
     documents = exported(documents, _warn, owners=not options.without_owners)
     if documents:
         standard_output().line(yamltext.write_all(documents).rstrip("\n"))
@@ -181,15 +183,15 @@ async def _export_readable(options: argparse.Namespace) -> None:
         )
 
 
-async def import_objects(options: argparse.Namespace) -> None:
+async def import_objects(options: StoreArguments) -> None:
     _check_lasting(options.storage)
     objects = read_manifests(options.files, required=False)
     async with _cluster(options, options.storage) as cluster:
-        await apply_objects(cluster.client, objects, _warn)
+        await apply_objects(cluster.client, objects, _warn, options.into)
     _done(f"applied {counted(len(objects), 'object')}")
 
 
-async def shrink(options: argparse.Namespace) -> None:
+async def shrink(options: StoreArguments) -> None:
     _check_there(options.storage)
     if not options.storage.startswith(_SQLITE):
         raise CommandError(f"{options.storage}: only a SQLite file can be shrunk; etcd has `etcdctl defrag`")
@@ -204,10 +206,10 @@ async def shrink(options: argparse.Namespace) -> None:
     _done(f"shrank {storage.path} from {before:,} to {after:,} bytes")
 
 
-async def rotate_keys(options: argparse.Namespace) -> None:
+async def rotate_keys(options: StoreArguments) -> None:
     _check_there(options.storage)
     async with _open(options.storage) as storage:
-        count = await encrypted(storage, options.encryption_keys).rotate()
+        count = await encrypted(storage, options.encryption_keys or "").rotate()
     _done(f"encrypted {counted(count, 'value')} again")
 
 
@@ -230,8 +232,15 @@ async def _open(url: str) -> AsyncIterator[Storage]:
         await storage.close()
 
 
-def _cluster(options: argparse.Namespace, storage: str | Storage) -> Cluster:
-    return Cluster.embedded(storage, tenant=options.tenant, encryption_keys=options.encryption_keys or "")
+def _cluster(options: StoreArguments, storage: str | Storage) -> Cluster:
+    log, policy = options.audit
+    return Cluster.embedded(
+        storage,
+        tenant=options.tenant,
+        encryption_keys=options.encryption_keys or "",
+        audit_log_path=log,
+        audit_policy_file=policy,
+    )
 
 
 def _check_there(url: str) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeAlias
 
-from pilotage.cli.applying import ObjectApplier
-from pilotage.cli.store.check import read_entry
 from pilotage.client.client import Client
 from pilotage.errors import PilotageError
+from pilotage.kit.applying import ObjectApplier
 from pilotage.kit.console.errors import CommandError
 from pilotage.kit.console.manifestfiles import Manifest
+from pilotage.kit.store.check import read_entry
 from pilotage.meta import paths
 from pilotage.meta.documents import Document, set_or_drop
 from pilotage.meta.mapping.mapper import RESTMapping
@@ -98,12 +98,12 @@ def _report_owners(document: Document, kept: Sequence[Document], warn: Warn) -> 
             )
 
 
-async def apply_objects(client: Client, manifests: Sequence[Manifest], warn: Warn) -> None:
+async def apply_objects(client: Client, manifests: Sequence[Manifest], warn: Warn, namespace: str) -> None:
     """Apply objects and their status, each after its owners. Raises CommandError, which names the file and the object,
     and has the numbers of objects that are imported and that were not tried."""
     manifests = sorted(manifests, key=lambda each: _order(each.document))
     applier = ObjectApplier(
-        client, manifests, field_owner=FIELD_OWNER, namespace="default", warn=warn, keeps_missing_owners=False
+        client, manifests, field_owner=FIELD_OWNER, namespace=namespace, warn=warn, keeps_missing_owners=False
     )
     for done, manifest in enumerate(applier.ordered):
         portable = _portable(manifest.document, manifest.document["metadata"].get("ownerReferences"))

@@ -13,9 +13,9 @@ import msgspec
 import pytest
 
 from pilotage.cli import main
-from pilotage.cli.store import commands
 from pilotage.cluster.light import run_now
 from pilotage.errors import StorageError
+from pilotage.kit.store import commands
 from pilotage.storage import Put, Storage
 from pilotage.storage.sqlite import DirectSqliteStorage
 from pilotage.storage.sqlite.log import Log

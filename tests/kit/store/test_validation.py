@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilotage.cli.store.validation import validated
+from pilotage.kit.store.validation import validated
 from pilotage.kubernetes.assembly import cluster_context
 from pilotage.rest.request import APIRequest, Verb
 from pilotage.server.registry import Registry

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pilotage.cli.store.check import read_entry
-from pilotage.cli.store.objects import export_objects, stored_objects
 from pilotage.client.client import Client
+from pilotage.kit.store.check import read_entry
+from pilotage.kit.store.objects import export_objects, stored_objects
 from pilotage.kubernetes.assembly import cluster_context
 from pilotage.meta.documents import Document
 from pilotage.server.encryption import encrypted
