@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pilotage import kit
+from pilotage import cli, kit
 from pilotage.types.core.v1 import Secret
 from tests.kit.console.shells.shells import interactive, needs, read_until
-from tests.kit.tools import Console, todo_tool
+from tests.kit.tools import Console, captured, todo_tool
 
 ROOT = Path(__file__).parents[2]
 
@@ -61,7 +61,23 @@ LINES = {
     ("delete", "todos", "--selector=u"): "urgent=yes",
     ("get", "-l", ""): "",
     ("get", "todos", "-L", ""): "shop urgent",
-    ("get", "todos", "--field-selector", ""): "",
+    ("get", "todos", "--field-selector", ""): "metadata.name= metadata.namespace=",
+    ("get", "todos", "--field-selector=metadata.namespace=work,metadata.na"): (
+        "metadata.namespace=work,metadata.name= metadata.namespace=work,metadata.namespace="
+    ),
+    ("get", "namespaces", "--field-selector", "s"): "status.phase=",
+    ("get", "--field-selector", ""): "",
+    ("get", "todos", "--sort-by", ""): ".metadata. .spec. .status.",
+    ("get", "todos", "--sort-by", ".spec."): ".spec.text .spec.done .spec.priority .spec.tags",
+    ("get", "todos", "--sort-by=.spec.p"): ".spec.priority",
+    ("get", "todos", "--sort-by", "nothing."): "",
+    ("create", "todo", "egg", "--set", ""): "metadata. spec. status.",
+    ("create", "todo", "egg", "--set", "spec."): "spec.text= spec.done= spec.priority= spec.tags=",
+    ("create", "todo", "egg", "--set", "spec.done", "=", ""): "spec.done=true spec.done=false",
+    ("create", "todo", "egg", "--set", "spec.text=a", "--set=metadata.l"): "metadata.labels.",
+    ("patch", "todo", "milk", "--unset", "spec.t"): "spec.text spec.tags",
+    ("wait", "todo", "milk", "--for", ""): "create delete jsonpath=",
+    ("wait", "configmaps", "--for=c"): "",
     ("events", "--for", ""): "events namespaces todos",
     ("events", "--for", "todos/"): "todos/milk todos/mustard",
     ("get", "todos", "--unknown", ""): "milk mustard",
@@ -82,6 +98,12 @@ LINES = {
 @pytest.mark.parametrize("words", LINES, ids=" ".join)
 def test_the_words_of_types_names_and_namespaces_come_from_the_storage(filled: Console, words: tuple[str, ...]) -> None:
     assert filled.output("completion", "objects", "--", *words).split() == LINES[words].split()
+
+
+def test_the_conditions_that_objects_have_can_be_waited_for(filled: Console) -> None:
+    line = ("--storage", filled.tool.storage, "wait", "crds", "--for", "condition")
+    found = captured(lambda: cli.main(["completion", "objects", "--", *line])).output.split()
+    assert found == ["condition=Established", "condition=NamesAccepted"]
 
 
 def test_the_words_come_from_the_storage_and_the_tenant_of_the_line(filled: Console, tmp_path: Path) -> None:
@@ -127,6 +149,9 @@ TYPED = {
     "todo get todos -l shop=m\t\n": "<get todos -l shop=market>",
     "todo get todos --selector=urgent=yes,shop=d\t\n": "<get todos --selector=urgent=yes,shop=deli>",
     "todo get todos --output=ya\t\n": "<get todos --output=yaml>",
+    "todo get todos --sort-by .sp\tpri\t\n": "<get todos --sort-by .spec.priority>",
+    "todo patch todo milk --set sp\tdo\ttr\t\n": "<patch todo milk --set spec.done=true>",
+    "todo patch todo milk --unset=sp\tpri\t\n": "<patch todo milk --unset=spec.priority>",
 }
 
 

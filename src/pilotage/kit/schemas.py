@@ -30,22 +30,40 @@ async def schema_of(session: CommandSession, mapping: RESTMapping) -> Document |
     return found
 
 
+async def selectable_fields(session: CommandSession, mapping: RESTMapping) -> list[str]:
+    """The fields that objects of a kind can be selected by, besides name and namespace."""
+    version = await _version(session, mapping)
+    if version is not None:
+        return [str(field["jsonPath"]).lstrip(".") for field in version.get("selectableFields") or ()]
+    from pilotage.kubernetes.kinds import KINDS
+    from pilotage.server.catalogue.catalogue import strategy_for
+
+    return list(strategy_for(mapping, KINDS).rules.selectable_fields)
+
+
 async def _custom(session: CommandSession, mapping: RESTMapping) -> Document | None:
+    version = await _version(session, mapping)
+    if version is None:
+        return None
+    schema: Document = (version.get("schema") or {}).get("openAPIV3Schema") or {"type": "object"}
+    common = _builtin_kind(_CONFIG_MAP) or {}
+    head = {name: common.get("properties", {}).get(name, {}) for name in ("apiVersion", "kind", "metadata")}
+    own = {name: value for name, value in (schema.get("properties") or {}).items() if name not in head}
+    return schema | {"properties": {**head, **own}}
+
+
+async def _version(session: CommandSession, mapping: RESTMapping) -> Document | None:
+    """The version of a definition that a custom resource is served in; None for a built-in one, or where the
+    definition may not be read."""
     if "." not in mapping.resource.group:
         return None
     name = f"{mapping.resource.resource}.{mapping.resource.group}"
     try:
         answer = await session.transport.call(APIRequest(Verb.GET, CUSTOM_RESOURCE_DEFINITIONS, name=name))
     except ApiError:
-        return None  # not a custom resource, or not for this user
-    for version in decode(answer.body)["spec"]["versions"]:
-        if version["name"] == mapping.resource.version:
-            schema: Document = (version.get("schema") or {}).get("openAPIV3Schema") or {"type": "object"}
-            common = _builtin_kind(_CONFIG_MAP) or {}
-            head = {name: common.get("properties", {}).get(name, {}) for name in ("apiVersion", "kind", "metadata")}
-            own = {name: value for name, value in (schema.get("properties") or {}).items() if name not in head}
-            return schema | {"properties": {**head, **own}}
-    return None
+        return None
+    versions: list[Document] = decode(answer.body)["spec"]["versions"]
+    return next((version for version in versions if version["name"] == mapping.resource.version), None)
 
 
 @cache

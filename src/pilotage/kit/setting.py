@@ -26,6 +26,13 @@ _METADATA: Document = {
     },
 }
 
+
+def with_settable_metadata(schema: Document | None) -> Document:
+    """A schema of a whole object with the metadata that a client can set."""
+    own = (schema or {}).get("properties") or {}
+    return {**(schema or {}), "properties": {**own, "metadata": _METADATA}}
+
+
 Step = str | int
 Setting = tuple[tuple[Step, ...], Any]
 

@@ -229,7 +229,8 @@ def selector(parser: argparse.ArgumentParser, what: str) -> None:
 
 def selectors(parser: argparse.ArgumentParser) -> None:
     selector(parser, "select objects by labels, such as app=web,tier!=test")
-    add_value(parser, "--field-selector", "FIELDS", "select objects by fields, such as metadata.name=a")
+    fields = add_value(parser, "--field-selector", "FIELDS", "select objects by fields, such as metadata.name=a")
+    suggest(fields, None)
 
 
 def scope(parser: argparse.ArgumentParser) -> None:
@@ -294,9 +295,8 @@ def validate(parser: argparse.ArgumentParser) -> None:
 
 
 def set_values(parser: argparse.ArgumentParser) -> None:
-    add_values(
-        parser, "--set", "PATH=VALUE", "set a field, such as spec.size=3; the schema gives its type; may be repeated"
-    )
+    about = "set a field, such as spec.size=3; the schema gives its type; may be repeated"
+    suggest(add_values(parser, "--set", "PATH=VALUE", about), None)
 
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}

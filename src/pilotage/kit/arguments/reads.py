@@ -47,7 +47,7 @@ def get(parser: argparse.ArgumentParser) -> None:
     add_switch(parser, "-w --watch", "print the objects, then each change until Ctrl-C")
     add_switch(parser, "--watch-only", "print only changes, until Ctrl-C")
     add_switch(parser, "--output-watch-events", "print the type of each change")
-    add_value(parser, "--sort-by", "PATH", "sort by the value at this path, such as .spec.size")
+    suggest(add_value(parser, "--sort-by", "PATH", "sort by the value at this path, such as .spec.size"), None)
     add_switch(parser, "--no-headers", "do not print headings")
     add_switch(parser, "--show-labels", "add a column with all labels")
     add_switch(parser, "--show-kind", "print the kind before each name")
@@ -105,7 +105,7 @@ def wait(parser: argparse.ArgumentParser) -> None:
         "condition=NAME[=STATUS], jsonpath='{PATH}'[=VALUE], create or delete",
         dest="condition",
     )
-    suggest(condition, ("create", "delete"))
+    suggest(condition, None)
     add_value(
         parser, "--timeout", "TIME", "how long to wait, such as 5m (default: 30s; 0: check once)", 30.0, type=duration
     )

@@ -7,6 +7,7 @@ import argparse
 from pilotage.kit.arguments import flags
 from pilotage.kit.arguments.flags import Arguments, Files, Selection, command, duration
 from pilotage.kit.console.flags import add_switch, add_value, add_values
+from pilotage.kit.console.flags.places import suggest
 from pilotage.kit.console.flags.types import count
 
 TYPE_CHECKING = False
@@ -117,7 +118,7 @@ class PatchArguments(Selection):
 def patch(parser: argparse.ArgumentParser) -> None:
     flags.resources(parser, "what to patch: TYPE NAME or TYPE/NAME")
     flags.set_values(parser)
-    add_values(parser, "--unset", "PATH", "a field to remove; may be repeated")
+    suggest(add_values(parser, "--unset", "PATH", "a field to remove; may be repeated"), None)
     add_value(parser, "-p --patch", "PATCH", "a patch as JSON or YAML")
     add_value(parser, "--patch-file", "FILE", "a file with the patch")
     add_value(

@@ -25,6 +25,7 @@ _{function}_objects() {{
         word="${{word#"$before"}}"
         [[ $word == "$current"* ]] && COMPREPLY+=("$word")
     done
+    [[ ${{#COMPREPLY[@]}} == 1 && $COMPREPLY == *[.=] ]] && compopt -o nospace  # a part of a path
 }}
 _{function}() {{
     local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD - 1]}}" command={program} number

@@ -18,6 +18,9 @@ _{function}_line() {{
 }}
 _{function}_objects() {{
     local -a found=(${{(f)"$({program} completion objects -- "${{(@)typed}}" 2>/dev/null)"}})
+    local -a parts=(${{(M)found:#*[.=]}})
+    compadd -S '' -a parts  # what ends with a dot or a sign is a part of a path
+    found=(${{found:#*[.=]}})
     compadd -a found
 }}
 """
