@@ -24,6 +24,9 @@ class IPAddressStrategy(Strategy):
 
     immutable = ("spec.parentRef",)
 
+    def damages(self, document: Document) -> list[Cause]:
+        return self.validate(document)
+
     def validate(self, document: Document) -> list[Cause]:
         name = document["metadata"].get("name", "")
         named = name and not path_segment_name(name)  # what is no name of any kind has been reported
@@ -47,6 +50,9 @@ class ServiceCIDRStrategy(Strategy):
     """Ranges of addresses for Services, one of each family. A second family can be added, and nothing else."""
 
     kept_by_status = MOST_METADATA
+
+    def damages(self, document: Document) -> Iterator[Cause]:
+        return self.validate(document)
 
     def validate(self, document: Document) -> Iterator[Cause]:
         return _validate_cidrs(_cidrs(document))
