@@ -18,15 +18,17 @@ from pilotage.errors import ApiError, Forbidden
 from pilotage.kubernetes.assembly import cluster_context
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest.request import APIRequest, DeleteOptions, ListOptions, User, Verb
+from pilotage.rest.request import APIRequest, DeleteOptions, ListOptions, PatchType, User, Verb, WriteOptions
 from pilotage.rest.response import Page, Response
 from pilotage.server.registry import Registry
-from pilotage.storage.interface import Put
+from pilotage.server.soundness import is_object
+from pilotage.storage.interface import Delete, Put
 from pilotage.storage.memory import MemoryStorage
 
 from .registries import DEFINITIONS, WIDGETS, Api, definition, widget
 
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
+SERVICES = GroupVersionResource("", "v1", "services")
 KEY = "/default/core/configmaps/default/bad"
 
 
@@ -146,6 +148,33 @@ async def test_a_damaged_object_is_left_out_with_a_warning_and_can_be_deleted(
     logged = [record for record in caplog.records if "Stored object cannot be read" in record.getMessage()]
     assert len(logged) == 1
     assert KEY in str(vars(logged[0]))
+
+
+ENTRIES: list[object] = [
+    {},
+    {"manager": "m", "operation": "Eat", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {}},
+    {"manager": "m", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:data": None}},
+    {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:data": [1]}},
+    {"manager": "m", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"": {}}},
+]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=range(len(ENTRIES)))
+async def test_an_object_with_damaged_managed_fields_is_updated_and_applied(entry: object) -> None:
+    server, document = Server(), config_map(data={"a": "1"})
+    document["metadata"] |= {"managedFields": [entry]}
+    await server.put(KEY, document)
+    async with server.registry:
+        api = Api(server.registry)
+        update = {"metadata": {"name": "bad"}, "data": {"a": "2"}}
+        assert (await api.update(CONFIG_MAPS, update, "default"))["data"] == {"a": "2"}
+        await server.put(KEY, document)
+        body = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "data": {"b": "3"}}).encode()
+        write = WriteOptions(field_manager="me", force=True)
+        await server.call(
+            Verb.PATCH, CONFIG_MAPS, "bad", "default", body=body, write=write, content_type=PatchType.APPLY.value
+        )
+        assert (await api.get(CONFIG_MAPS, "bad", "default"))["data"]["b"] == "3"
 
 
 async def test_an_answer_names_ten_damaged_objects_and_the_number_of_all() -> None:
@@ -279,6 +308,34 @@ async def test_a_definition_without_names_does_not_keep_the_server_from_starting
         await api.create(WIDGETS, widget("w"), "default")
 
 
+async def own_objects() -> dict[str, bytes]:
+    """What a server stores itself when it starts for the first time, by its keys."""
+    server = Server()
+    async with server.registry:
+        await server.idle()
+        entries = (await server.storage.list("/default/")).entries
+        return {each.key: each.value for each in entries if is_object(each.key)}
+
+
+@pytest.mark.parametrize("at_once", [False, True], ids=["each", "all"])
+async def test_a_server_starts_with_damaged_objects_of_its_own_and_creates_them_again(at_once: bool) -> None:
+    found = await own_objects()
+    assert len(found) > 100
+    for damaged_ones in [list(found)] if at_once else [[key] for key in found]:
+        server = Server()
+        for key, value in found.items():
+            await server.put(key, [] if key in damaged_ones else value)
+        async with server.registry:
+            await server.idle()
+            if not at_once:
+                namespace = "default" if "kube-public" in damaged_ones[0] else "kube-public"
+                await Api(server.registry).create(CONFIG_MAPS, {"metadata": {"name": "good"}}, namespace)
+        await server.storage.commit(*(Delete(key) for key in damaged_ones))
+        second = Registry(cluster_context(server.storage))
+        async with second:
+            assert {*found} <= {each.key for each in (await server.storage.list("/default/")).entries}
+
+
 _ADMISSION, _RBAC = "admissionregistration.k8s.io", "rbac.authorization.k8s.io"
 KINDS = [
     ("", "v1", "ConfigMap", "configmaps", True),
@@ -302,7 +359,11 @@ KINDS = [
     ("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", False),
     ("storage.k8s.io", "v1", "StorageClass", "storageclasses", False),
     ("coordination.k8s.io", "v1", "Lease", "leases", True),
+    ("networking.k8s.io", "v1", "IPAddress", "ipaddresses", False),
+    ("networking.k8s.io", "v1", "ServiceCIDR", "servicecidrs", False),
 ]
+NAMES = {"customresourcedefinitions": definition()["metadata"]["name"], "ipaddresses": "10.0.0.77"}
+"""The names of objects whose kind does not allow any name."""
 """Kinds of which the server itself reads fields, and one that it only stores."""
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -366,6 +427,11 @@ BASES: dict[str, Document] = {
         "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "bad"},
         "subjects": [{"kind": "User", "name": "ann", "apiGroup": _RBAC}],
     },
+    "ipaddresses": {"spec": {"parentRef": {"resource": "services", "namespace": "default", "name": "bad"}}},
+    "servicecidrs": {
+        "spec": {"cidrs": ["192.168.7.0/28"]},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+    },
     "leases": {"spec": {"holderIdentity": "one", "leaseDurationSeconds": 15}},
 }
 METADATA: Document = {
@@ -410,7 +476,7 @@ async def _start_list_and_delete(data: st.DataObject) -> None:
         st.lists(st.sampled_from(KINDS), max_size=6, unique=True)
     ):
         namespace = "default" if namespaced else ""
-        name = definition()["metadata"]["name"] if plural == "customresourcedefinitions" else "bad"
+        name = NAMES.get(plural, "bad")
         key = "/".join(filter(None, ("/default", group or "core", plural, namespace, name)))
         document = head(f"{group}/{version}".lstrip("/"), kind, name, namespace)
         document["metadata"] |= {each: METADATA[each] for each in data.draw(st.sets(st.sampled_from(sorted(METADATA))))}
@@ -421,10 +487,11 @@ async def _start_list_and_delete(data: st.DataObject) -> None:
         for gvr, namespace in placed:
             page = await server.page(gvr)
             names = [json.loads(bytes(item))["metadata"]["name"] for item in page.items]
-            name = definition()["metadata"]["name"] if gvr.resource == "customresourcedefinitions" else "bad"
+            name = NAMES.get(gvr.resource, "bad")
             assert not (name in names and page.warnings)
             if name in names or page.warnings:  # else it has an owner that does not exist
                 await server.call(Verb.DELETE, gvr, name, namespace)
         api = Api(server.registry)  # in a namespace without a quota
         await api.create(CONFIG_MAPS, {"metadata": {"name": "good"}}, "kube-public")
+        await api.create(SERVICES, {"metadata": {"name": "good"}, "spec": {"ports": [{"port": 80}]}}, "kube-public")
         assert "good" in await server.names(CONFIG_MAPS)

@@ -7,14 +7,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Protocol, TypeVar
+from urllib.parse import unquote_plus
 
 from pilotage.meta.values import Value
 
 R = TypeVar("R")
 _SECRET_NAMES = frozenset(("authorization", "proxy-authorization", "cookie", "set-cookie", "sec-websocket-protocol"))
 
+_PARAMETER = re.compile("([?&;])([^=&;]*)=[^&;]*")
 _SECRET_PARAMETER = re.compile(
-    r"([?&;](?:(?:access|auth|bearer|id|refresh)[-_]?)?(?:token|authorization|password|passwd|secret|api[-_]?key)=)[^&;]*",
+    "(?:(?:access|auth|bearer|id|refresh)[-_]?)?(?:token|authorization|password|passwd|secret|api[-_]?key)",
     re.IGNORECASE,
 )
 
@@ -93,7 +95,12 @@ class Peer:
 def target_without_secrets(target: str) -> str:
     """A path and query as they may be logged: without the values of parameters in which clients of other servers send
     credentials."""
-    return _SECRET_PARAMETER.sub(r"\1<redacted>", target) if "?" in target else target
+    return _PARAMETER.sub(_shown, target) if "?" in target else target
+
+
+def _shown(parameter: re.Match[str]) -> str:
+    mark, name = parameter.groups()
+    return f"{mark}{name}=<redacted>" if _SECRET_PARAMETER.fullmatch(unquote_plus(name).strip()) else parameter[0]
 
 
 class HTTPRequest(Value, frozen=True):

@@ -43,6 +43,13 @@ class ScreenedStorage(StorageWrapper):
             raise UnreadableObject(key, text)
         return entry
 
+    async def find(self, key: str) -> Entry | None:
+        """The entry for a loop of the server, which goes on without an object that cannot be read: None then."""
+        try:
+            return await self.get(key)
+        except UnreadableObject:  # it is named in the log
+            return None
+
     async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Snapshot:
         while True:
             found = await self._inner.list(prefix, start=start, limit=limit, revision=revision)

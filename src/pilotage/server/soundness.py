@@ -170,8 +170,15 @@ def _type_problem(document: Document, versions: Mapping[str, ResourceInfo]) -> s
             return f"{name} is missing"
     if info.collection == DEFINITIONS:
         return ""  # validation would load and compile its schemas: whether it can be served is enough
+    return _broken_rule(decoded, info)
+
+
+def _broken_rule(document: Document, info: ResourceInfo) -> str:
+    """A rule of its kind that an object breaks so that it cannot be used."""
     try:
-        for cause in info.strategy.validate_update(decoded, decoded):
+        for cause in info.strategy.damages(document):
+            return f"{cause.field}: {cause.message}"
+        for cause in info.strategy.validate_update(document, document):
             if info.collection.startswith(_ACTED_UPON):
                 return f"{cause.field}: {cause.message}"
     except UNUSABLE as error:

@@ -56,7 +56,10 @@ async def send(handler: HTTPHandler, target: str, document: Any) -> None:
     assert answer.status == 201, answer
 
 
-@pytest.mark.parametrize("name", ["token", "access_token", "id-token", "Authorization", "password", "apikey"])
+@pytest.mark.parametrize(
+    "name",
+    ["token", "access_token", "id-token", "Authorization", "password", "apikey", "%74oken", "+token", "t%6Fken%20"],
+)
 async def test_credentials_in_a_query_are_not_logged(name: str) -> None:
     lines: list[bytes] = []
     async with Registry(cluster_context(MemoryStorage())) as registry:

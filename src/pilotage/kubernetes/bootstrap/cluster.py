@@ -48,14 +48,15 @@ class _Row(msgspec.Struct):
 
 
 async def create_cluster_objects(ranges: Sequence[str], context: RegistryContext) -> None:
-    """Create the objects that do not exist. Objects that an older version of the program created are not changed."""
+    """Create the objects that do not exist. Objects that an older version of the program created are not changed, and
+    damaged ones neither: the server starts with them."""
     now = context.now().encode()
     wanted: dict[str, bytes] = {}
     if context.authorization:
         wanted |= _roles()
     if context.contents is not None:
         wanted |= _of_network(_recorded(), ranges)
-        if await context.storage.get(f"{context.prefix}{_KUBERNETES}") is None:
+        if await context.stored.get(f"{context.prefix}{_KUBERNETES}") is None:
             wanted[ADOPTED] = b""
         await _add_family(context, list(ranges))
     puts: list[Operation] = []
@@ -84,7 +85,10 @@ def _of_network(recorded: dict[str, bytes], ranges: Sequence[str]) -> dict[str, 
 
 async def _add_family(context: RegistryContext, ranges: list[str]) -> None:
     """Add the second range to the default ServiceCIDR of a cluster that has one, if the first one is the same."""
-    entry = await context.storage.get(f"{context.prefix}{_DEFAULT_CIDR}")
+    try:
+        entry = await context.storage.get(f"{context.prefix}{_DEFAULT_CIDR}")
+    except records.UnreadableObject:  # it is named in the log, and created again when it was deleted
+        return
     if entry is None or tuple(ranges) == SERVICE_RANGES:
         return
     document = records.decode(entry.value)

@@ -22,6 +22,9 @@ _ONE_EACH = "may specify no more than one IP for each IP family, i.e 192.168.0.0
 class IPAddressStrategy(Strategy):
     """An address that is in use: its name is the address, and it belongs to one object for ever."""
 
+    def damages(self, document: Document) -> list[Cause]:
+        return self.validate(document)
+
     def validate(self, document: Document) -> list[Cause]:
         name = document["metadata"].get("name", "")
         named = name and not path_segment_name(name)  # what is no name of any kind has been reported
@@ -43,6 +46,9 @@ def _validate_parent(parent: Document | None, path: str) -> Iterator[Cause]:
 
 class ServiceCIDRStrategy(Strategy):
     """Ranges of addresses for Services, one of each family. A second family can be added, and nothing else."""
+
+    def damages(self, document: Document) -> Iterator[Cause]:
+        return self.validate(document)
 
     def validate(self, document: Document) -> Iterator[Cause]:
         return _validate_cidrs(_cidrs(document))

@@ -35,7 +35,7 @@ def is_blocked(document: Document) -> bool:
 
 def lacks_condition(document: Document) -> bool:
     """Whether no controller has seen a ServiceCIDR yet."""
-    return all(each["type"] != "Ready" for each in (document.get("status") or {}).get("conditions") or ())
+    return all(each.get("type") != "Ready" for each in (document.get("status") or {}).get("conditions") or ())
 
 
 def ready(document: Document, now: str) -> Document:
@@ -50,7 +50,7 @@ def blocked(document: Document, now: str) -> Document:
 
 def _with_condition(document: Document, now: str, **fields: str) -> Document:
     status = document.get("status") or {}
-    others = [each for each in status.get("conditions") or () if each["type"] != "Ready"]
+    others = [each for each in status.get("conditions") or () if each.get("type") != "Ready"]
     condition = {"type": "Ready", **fields, "lastTransitionTime": now}
     return document | {"status": {**status, "conditions": [*others, condition]}}
 

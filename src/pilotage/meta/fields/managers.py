@@ -56,6 +56,8 @@ class Owned(NamedTuple):
 
 
 Managers = Mapping[FieldManager, Owned]
+DAMAGE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
+"""The errors of code that uses entries that no server has written."""
 
 
 def read(entries: Any, *, trusted: bool = False) -> dict[FieldManager, Owned]:
@@ -80,6 +82,15 @@ def read(entries: Any, *, trusted: bool = False) -> dict[FieldManager, Owned]:
             fields.pop(sets.SELF, None)  # the whole object has no owner
         found[manager] = Owned(fields, api_version, entry.get("time") or "", entry if trusted else None)
     return found
+
+
+def is_damaged(entries: Any) -> bool:
+    """Whether stored entries were changed by something else than a server."""
+    try:
+        read(entries)
+    except DAMAGE:
+        return True
+    return False
 
 
 def write(managers: Managers) -> list[Document]:

@@ -86,7 +86,7 @@ class Terminator(LogLoop):
         """Process each of them once. A failure of one does not affect the others."""
         failure: PilotageError | None = None
         for key in sorted(terminating & touched):
-            entry = await self._context.storage.get(key)
+            entry = await self._context.storage.find(key)
             if entry is None or not records.terminating(entry.value):
                 terminating.discard(key)
                 continue
@@ -170,7 +170,7 @@ class Terminator(LogLoop):
             except NotFound:
                 continue
             self._note(request, response.body)
-            now = await self._context.storage.get(entry.key)
+            now = await self._context.storage.find(entry.key)
             if now is not None:
                 left.append(records.decode(now.value)["metadata"].get("finalizers", []))
         return left

@@ -49,6 +49,11 @@ def applied(
         raise _conflict(error, request) from None
     except UnconvertibleError as error:
         raise InternalError(status=Status(500, "", str(error))) from None
+    except managing.DAMAGE:
+        if not managing.is_damaged(live["metadata"].get("managedFields")):
+            raise
+        metadata = {key: value for key, value in live["metadata"].items() if key != "managedFields"}
+        return (yield from applied(info, request, live | {"metadata": metadata}, config, now, by_webhook))
     document = outcome.document
     metadata = document["metadata"] = dict(document.get("metadata") or {})
     if request.write.field_manager == KUBECTL:

@@ -141,7 +141,24 @@ def tracked_update(
     now: str,
     by_webhook: ByWebhook | None = None,
 ) -> Steps[None]:
-    """The same in steps, for a resource with a conversion webhook."""
+    """The same in steps, for a resource with a conversion webhook. An object whose stored entries are damaged loses
+    them, as in Kubernetes."""
+    try:
+        yield from _tracked_update(info, request, document, old, now, by_webhook)
+    except managing.DAMAGE:
+        if not managing.is_damaged(old["metadata"].get(MANAGED_FIELDS)):
+            raise
+        document["metadata"].pop(MANAGED_FIELDS, None)
+
+
+def _tracked_update(
+    info: ResourceInfo,
+    request: APIRequest,
+    document: Document,
+    old: Document,
+    now: str,
+    by_webhook: ByWebhook | None,
+) -> Steps[None]:
     metadata, before = document["metadata"], old["metadata"].get(MANAGED_FIELDS, [])
     given = metadata.get(MANAGED_FIELDS)
     if info.custom and not given:  # an empty list in the metadata of a custom resource is lost when it is decoded

@@ -29,6 +29,11 @@ class Strategy:
     def __init__(self, rules: Rules = NO_RULES) -> None:
         self.rules = rules
 
+    def damages(self, document: Document) -> Iterable[Cause]:
+        """What keeps the server from acting upon a stored object, of kinds whose immutable fields it acts upon: an
+        update does not check these."""
+        return ()
+
     def default(self, document: Document) -> None:
         """Set what the server fills in beside the defaults of the kind (`codec.defaults`), in place."""
 

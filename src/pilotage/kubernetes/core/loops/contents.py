@@ -53,7 +53,7 @@ class ContentsCreator(LogLoop):
     async def _create(self, namespace: str) -> None:
         context = self._context
         while True:
-            entry = await context.storage.get(self._namespaces + namespace)
+            entry = await context.storage.find(self._namespaces + namespace)
             if entry is None or records.terminating(entry.value):
                 return
             puts = await self._contents.missing(

@@ -71,7 +71,7 @@ class PodRemover(LogLoop):
         now = self._context.time()
         for key in [key for key, end in self._ends.items() if end <= now]:
             del self._ends[key]
-            entry = await self._context.storage.get(key)
+            entry = await self._context.storage.find(key)
             if entry is not None:
                 await self._remove(records.decode(entry.value))
 

@@ -102,7 +102,7 @@ class Protector(LogLoop):
 
     async def _release(self, keys: Iterable[str]) -> None:
         for key in keys:
-            entry = await self._context.storage.get(key)
+            entry = await self._context.storage.find(key)
             document = records.decode(entry.value) if entry is not None else {}
             finalizer = self._finalizer(key)
             protected = bool(document) and finalizer in document["metadata"].get("finalizers", ())

@@ -15,6 +15,7 @@ from pilotage.errors import Cause, RevisionConflict
 from pilotage.kubernetes.core.services.cidrs import ReadyRange
 from pilotage.kubernetes.core.services.kinds import is_headless, needs_cluster_ip
 from pilotage.kubernetes.core.services.ranges import NO_ADDRESS, RANDOM, Address, AddressRange, address_range
+from pilotage.meta import paths
 from pilotage.meta.causes import internal_error, invalid
 from pilotage.meta.documents import Document
 from pilotage.server import records
@@ -118,12 +119,12 @@ class AddressAllocation:
         raise internal_error("failed to allocate a serviceIP for the Service: range is full")
 
     async def _free(self, within: AddressRange) -> Address | None:
-        storage, taken = self.context.storage, set[str]()
+        stored, taken = self.context.stored, set[str]()  # an address is taken whether its object can be read or not
         for number, address in enumerate(within.candidates(self.context.chance)):
             key = self._key(address)
             if number == RANDOM:  # it is nearly full: all are listed instead of read one by one
-                taken = {entry.key for entry in (await storage.list(self.context.prefix + ADDRESSES)).entries}
-            if key not in taken if taken else await storage.get(key) is None:
+                taken = {entry.key for entry in (await stored.list(self.context.prefix + ADDRESSES)).entries}
+            if key not in taken if taken else await stored.get(key) is None:
                 return address
         return None
 
@@ -139,7 +140,7 @@ class AddressAllocation:
 
 async def release(context: RegistryContext, service: Document, text: str) -> list[Operation]:
     """Delete the IPAddress of an address of a Service, of which the metadata are given."""
-    entry = await context.storage.get(f"{context.prefix}{ADDRESSES}{text}")
+    entry = await context.storage.find(f"{context.prefix}{ADDRESSES}{text}")
     if entry is None or _parent(entry) != (service.get("namespace", ""), service["name"]):
         return []
     return [Delete(entry.key, expected=entry.revision)]
@@ -148,8 +149,12 @@ async def release(context: RegistryContext, service: Document, text: str) -> lis
 async def released(context: RegistryContext, value: bytes) -> list[Operation]:
     """The operations that release all addresses of a stored Service, which is removed in the same commit."""
     document = records.decode(value)
-    addresses = document["spec"].get("clusterIPs") or ()
-    return [operation for text in addresses for operation in await release(context, document["metadata"], text)]
+    found = [await release(context, document["metadata"], text) for text in _addresses(document)]
+    return [operation for operations in found for operation in operations]
+
+
+def _addresses(service: Document) -> list[str]:
+    return [text for text in paths.items(service, "spec", "clusterIPs") if isinstance(text, str) and text != NO_ADDRESS]
 
 
 async def adopt(context: RegistryContext) -> None:
@@ -167,10 +172,11 @@ async def adopt(context: RegistryContext) -> None:
 async def _missing(context: RegistryContext, entry: Entry) -> list[Put]:
     service = records.decode(entry.value)
     found: list[Put] = []
-    for text in service["spec"].get("clusterIPs") or ():
-        key = f"{context.prefix}{ADDRESSES}{text}"
-        if text != NO_ADDRESS and await context.storage.get(key) is None:
-            found.append(Put(key, _record(context, service, ip_address(text)), expected=0))
+    for text in _addresses(service):
+        with suppress(ValueError):  # it is no address: the Service was not stored by a server
+            address = ip_address(text)
+            if await context.stored.get(key := f"{context.prefix}{ADDRESSES}{text}") is None:
+                found.append(Put(key, _record(context, service, address), expected=0))
     return found
 
 
@@ -179,8 +185,11 @@ async def _is_stale(context: RegistryContext, entry: Entry, text: str) -> bool:
     parent = _parent(entry)
     if parent is None:
         return False
-    service = await context.storage.get(f"{context.prefix}{_SERVICES}{'/'.join(parent)}")
-    return service is None or text not in (records.decode(service.value)["spec"].get("clusterIPs") or ())
+    try:
+        service = await context.storage.get(f"{context.prefix}{_SERVICES}{'/'.join(parent)}")
+    except records.UnreadableObject:
+        return False
+    return service is None or text not in _addresses(records.decode(service.value))
 
 
 def _parent(entry: Entry) -> tuple[str, str] | None:

@@ -40,17 +40,19 @@ _PORT_RANGE = (
 
 
 class _Port(msgspec.Struct, rename="camel"):
-    node_port: int = 0
+    node_port: int | None = 0
 
 
 class _Spec(msgspec.Struct, rename="camel"):
-    cluster_ips: list[str] | None = msgspec.field(name="clusterIPs", default=None)
-    ports: list[_Port] | None = None
-    health_check_node_port: int = 0
+    """A field may be null where a Service was not stored by a server."""
+
+    cluster_ips: list[str | None] | None = msgspec.field(name="clusterIPs", default=None)
+    ports: list[_Port | None] | None = None
+    health_check_node_port: int | None = 0
 
 
 class _Service(msgspec.Struct):
-    spec: _Spec
+    spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
 _decode = msgspec.json.Decoder(_Service).decode
@@ -70,9 +72,9 @@ class _Taken:
         taken = cls()
         for value in values:
             spec = _decode(value).spec
-            taken.addresses.update(spec.cluster_ips or ())
-            taken.ports.update(port.node_port for port in spec.ports or ())
-            taken.ports.add(spec.health_check_node_port)
+            taken.addresses.update(filter(None, spec.cluster_ips or ()))
+            taken.ports.update(port.node_port or 0 for port in spec.ports or () if port is not None)
+            taken.ports.add(spec.health_check_node_port or 0)
         taken.ports.discard(0)
         return taken
 

@@ -30,7 +30,7 @@ def ready_ranges(entries: Sequence[Entry]) -> Sequence[ReadyRange] | None:
 def _ready(entry: Entry) -> Iterator[ReadyRange]:
     document: dict[str, Any] = msgspec.json.decode(entry.value)
     conditions = (document.get("status") or {}).get("conditions") or ()
-    ready = all(each["type"] != "Ready" or each["status"] == "True" for each in conditions)
+    ready = all(each.get("type") != "Ready" or each.get("status") == "True" for each in conditions)
     if ready and "deletionTimestamp" not in document["metadata"]:
         for cidr in document["spec"]["cidrs"]:
             if (found := address_range(cidr)) is not None:
