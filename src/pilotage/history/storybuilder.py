@@ -96,6 +96,26 @@ class StoryBuilder:
             seconds=round(max(0.0, call.ended - call.began), 6),
         )
 
+    def event(self, at: float, note: EventNote) -> Cause:
+        """The story of an event, at a moment of the loop."""
+        return self._event(at, note)
+
+    def cause(self, at: float, note: object) -> Cause | None:
+        """The story of one cause of a reconcile."""
+        return self._cause(at, note) if isinstance(note, Note) else None
+
+    def kind_of(self, call: CallNote) -> str:
+        """The kind of the object of a call, as `Kind.group`."""
+        return str(self._kind(call.request, _object_in(call)).group_kind)
+
+    def writer_of(self, note: EventNote) -> int:
+        """The number of the reconcile whose write an event shows; 0: another writer made it."""
+        event_key = chains.key_of(note.event)
+        made = self._made_by(event_key) if event_key is not None else None
+        if made is None and event_key is not None and note.event.type == "delete":
+            made = self._made_by((event_key[0], 0))
+        return made[0].number if made is not None else 0
+
     def dropped(self, dropped: DroppedNote) -> Cause:
         """The story of an event that led to no request."""
         return msgspec.structs.replace(self._event(dropped.at, dropped.note), text=f"dropped by {dropped.dropped_by}")
@@ -104,6 +124,10 @@ class StoryBuilder:
         """An object as it may be shown: without secret values."""
         document = _DECODER.decode(data)
         return self._hider.hide(_kind_in(document), document)
+
+    def document_of(self, kind: GroupVersionKind, data: bytes | memoryview) -> dict[str, Any]:
+        """An object of a kind as it may be shown, also where its bytes do not name the kind."""
+        return self._hider.hide(kind, _DECODER.decode(data))
 
     def _cause(self, at: float, note: Note) -> Cause:
         if isinstance(note, EventNote):

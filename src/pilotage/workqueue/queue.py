@@ -203,6 +203,13 @@ class WorkQueue(Generic[T]):
             return QueuePlace(max(0.0, found.ready_at - self._own_loop().time()), 0, notes)
         return QueuePlace(0.0, self._schedule.ahead_of(found), notes)
 
+    def due(self, item: T) -> float | None:
+        """The seconds until a delayed item is due, 0 for one that is ready, None for one that is not in the queue."""
+        found = self._schedule.find(item)
+        if found is None:
+            return None
+        return max(0.0, found.ready_at - self._own_loop().time()) if found.waiting else 0.0
+
     def statistics(self) -> QueueStatistics:
         self._advance()
         schedule = self._schedule

@@ -1,0 +1,108 @@
+"""The HTTP handler of the page: its paths, and who may use them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from pilotage.dashboard.access import data_headers, data_response, failure, has_token, refusal
+from pilotage.dashboard.dashboard import Dashboard, NotFoundInHistory
+from pilotage.dashboard.page import FILE, page_response
+from pilotage.dashboard.query import BadQuery, Query
+from pilotage.dashboard.values import encode
+from pilotage.http.messages import Handler, HTTPRequest, HTTPResponse, StreamingResponse
+
+PAGE = "/ui/"
+API = "/ui/api/"
+_OBJECT = ("kind", "namespace", "name")
+_RECONCILE = re.compile(r"reconciles/([0-9]{1,18})")
+_STREAM = "stream"
+
+_View = Callable[[Query], object | Awaitable[object]]
+
+
+class PageHandler:
+    """Serves the page and its data. Without a `token`, `guard` decides who may read the data."""
+
+    def __init__(
+        self,
+        dashboard: Dashboard,
+        token: str,
+        hosts: Callable[[], Sequence[str]],
+        *,
+        guard: Callable[[Handler], Handler] | None = None,
+        file: Path = FILE,
+    ) -> None:
+        """`hosts` are the names by which the server is reached, in the form of the header Host."""
+        self._token = token
+        self._hosts = hosts
+        self._guard = guard
+        self._file = file
+        self._data = DataHandler(dashboard)
+        self._guarded: Handler = self._data if guard is None else guard(self._data)
+
+    async def __call__(self, request: HTTPRequest) -> HTTPResponse | StreamingResponse:
+        scheme = "https" if request.peer.secure else "http"
+        refused = refusal(request, self._hosts(), scheme)
+        if refused is not None:
+            return refused
+        path = request.target.partition("?")[0]
+        if path == PAGE:
+            return page_response(self._file)
+        if path in ("/", PAGE.rstrip("/")):
+            return HTTPResponse(308, (("Location", PAGE), *data_headers("text/plain")))
+        if not path.startswith(API):
+            return failure(404, "there is no such page: open /ui/")
+        if self._guard is None and not has_token(request, self._token):
+            more = ("WWW-Authenticate", "Bearer")
+            return failure(401, "the token is missing or wrong: open the whole address that the program printed", more)
+        return await self._guarded(request)
+
+
+class DataHandler:
+    """Answers the requests for data, of whoever may read it."""
+
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._dashboard = dashboard
+        board = dashboard
+        self._views: dict[str, tuple[_View, tuple[str, ...]]] = {
+            "overview": (board.overview, ("at",)),
+            "objects": (board.objects, ("at", "search", "kind", "limit", "offset")),
+            "object": (board.object, ("at", *_OBJECT)),
+            "reconciles": (board.reconciles, ("before", "limit", "controller", *_OBJECT)),
+            "timeline": (board.timeline, ("from", "to", *_OBJECT)),
+            "gpus": (board.gpus, ("at",)),
+            "test": (board.test, ("at", *_OBJECT)),
+        }
+
+    async def __call__(self, request: HTTPRequest) -> HTTPResponse | StreamingResponse:
+        path, _, text = request.target.partition("?")
+        name = path.removeprefix(API)
+        try:
+            if name == _STREAM:
+                Query(text, ())
+                return self._stream(request)
+            if (found := _RECONCILE.fullmatch(name)) is not None:
+                Query(text, ())
+                return data_response(encode(self._dashboard.reconcile(int(found[1]))))
+            if name not in self._views:
+                return failure(404, "there is no such view")
+            view, allowed = self._views[name]
+            answer = view(Query(text, allowed))
+            value = await answer if isinstance(answer, Awaitable) else answer
+        except BadQuery as error:
+            return failure(400, str(error))
+        except NotFoundInHistory as error:
+            return failure(404, str(error))
+        if isinstance(value, str):
+            return HTTPResponse(200, data_headers("text/plain; charset=utf-8"), value.encode())
+        return data_response(encode(value))
+
+    def _stream(self, request: HTTPRequest) -> HTTPResponse | StreamingResponse:
+        stream = self._dashboard.stream
+        if request.method == "HEAD":
+            return HTTPResponse(200, data_headers("text/event-stream"))
+        if not stream.has_room:
+            return failure(503, "too many pages are open: close one of them", ("Retry-After", "10"))
+        return StreamingResponse(200, data_headers("text/event-stream"), stream.chunks(), endless=True)
