@@ -10,13 +10,14 @@ from datetime import UTC, datetime
 
 from pilotage.controller.request import Request
 from pilotage.dashboard.astest import as_test
+from pilotage.dashboard.facts import Facts
 from pilotage.dashboard.follower import Follower, follower_at, runs
 from pilotage.dashboard.gathering import Sources
-from pilotage.dashboard.objects import Key, ObjectIndex, matcher
+from pilotage.dashboard.objects import ObjectIndex, Placed, matcher
 from pilotage.dashboard.overview import overview, past_overview
 from pilotage.dashboard.past import changes_since, oldest
 from pilotage.dashboard.query import BadQuery, Query
-from pilotage.dashboard.rows import RowMaker, detail, gpu_rows
+from pilotage.dashboard.rows import RowMaker, detail, document, gpu_rows
 from pilotage.dashboard.stream import Stream
 from pilotage.dashboard.summaries import newest, story, summary
 from pilotage.dashboard.timeline import Selects, timeline
@@ -27,6 +28,10 @@ from pilotage.history.secrets import Hider
 MOST_ROWS = 500
 _PORTION = 200
 """Objects that are read before other tasks run."""
+_FEW_OBJECTS = 1000
+_READ_IN_A_SECOND = 10_000
+_MOST_STALE = 5.0
+"""Up to `_FEW_OBJECTS` are read whenever they have changed, more at this rate: a list may be older by this time."""
 _TIMELINE_SECONDS = 60.0
 
 
@@ -44,6 +49,7 @@ class Dashboard:
         self._index = ObjectIndex()
         self._stamp: object = None
         self._reading = asyncio.Lock()
+        self._next_read = -math.inf
         self._changed = 0
         options = sources.history.options
         self._hider = Hider(options.secret_fields, sources.history.hash_key)
@@ -57,29 +63,26 @@ class Dashboard:
         self._follow()
         return overview(self.sources, self.sources.gather(), self._follower, self._next_of)
 
-    async def objects(self, query: Query) -> ObjectList:
+    def objects(self, query: Query) -> ObjectList:
         limit, offset = query.number("limit", MOST_ROWS, MOST_ROWS), query.number("offset", 0, 10**9)
-        index, maker, _ = await self._at(query)
+        index, maker, _ = self._at(query)
         matches = matcher(query.text("search"), query.text("kind"), self._hider, hides_fields=self._hides_fields)
         found = index.order
         if query.text("search") or query.text("kind"):
             found = [placed for placed in found if matches(placed.facts)]
         return ObjectList(len(found), index.kinds(), tuple(map(maker.row, found[offset : offset + limit])))
 
-    async def object(self, query: Query) -> ObjectDetail:
-        index, maker, moment = await self._at(query)
-        placed = index.get(self._key(index, query))
-        if placed is None:
-            raise NotFoundInHistory("there is no such object in the caches of this program")
-        facts = placed.facts
+    def object(self, query: Query) -> ObjectDetail:
+        index, maker, moment = self._at(query)
+        facts, placed = self._found(index, query)
         key = facts.kind, facts.namespace, facts.name
         return detail(self.sources, key, maker.row(placed), facts.data, runs(self.sources.history), moment)
 
-    async def test(self, query: Query) -> str:
+    def test(self, query: Query) -> str:
         """The object as a test."""
-        found = await self.object(query)
-        index, _, _ = await self._at(query)
-        return as_test(found.document, self.sources.class_of(self._key(index, query)[0]))
+        index, _, _ = self._at(query)
+        facts, _ = self._found(index, query)
+        return as_test(document(self.sources, facts.kind, facts.data), self.sources.class_of(facts.kind))
 
     def reconciles(self, query: Query) -> SummaryList:
         before = query.number("before", 2**62, 2**62)
@@ -108,15 +111,15 @@ class Dashboard:
         start = self.sources.moment_of(since) if since is not None else end - _TIMELINE_SECONDS
         if start > end:
             raise BadQuery("the parameter from is later than to")
-        return timeline(self.sources, [*runs(self.sources.history)], start, end, _selects(query))
+        return timeline(self.sources, start, end, _selects(query))
 
-    async def gpus(self, query: Query) -> GPUList:
-        index, maker, _ = await self._at(query)
+    def gpus(self, query: Query) -> GPUList:
+        index, maker, _ = self._at(query)
         return GPUList(gpu_rows(index, maker, platform.node()))
 
-    async def _at(self, query: Query) -> tuple[ObjectIndex, RowMaker, float]:
+    def _at(self, query: Query) -> tuple[ObjectIndex, RowMaker, float]:
         """The objects, what makes rows of them, and the moment, which may be in the past."""
-        index, found, history = await self._read(), self.sources.gather(), self.sources.history
+        index, found, history = self._index, self.sources.gather(), self.sources.history
         moment, time_of = self._moment(query), self.sources.time_of
         if moment is None:
             self._follow()
@@ -125,24 +128,27 @@ class Dashboard:
         past = index.changed(changes_since(history, moment))
         return past, RowMaker(found, follower_at(history, moment), _never, time_of, time_of(moment)), moment
 
-    async def _read(self) -> ObjectIndex:
-        """The objects now. Other tasks run between portions of them; several callers read them once."""
+    async def read_objects(self) -> None:
+        """Read the objects of the caches, before a view that shows them. Other tasks run between portions of them,
+        several callers read them once, and many objects that change all the time are not read all the time."""
         async with self._reading:
-            stamp = self.sources.stamp()
-            if stamp != self._stamp:
-                for number, _ in enumerate(self._index.update([*self.sources.objects()])):
-                    if number % _PORTION == _PORTION - 1:
-                        await asyncio.sleep(0)
-                self._stamp = stamp
-        return self._index
+            stamp, now = self.sources.stamp(), self.sources.now()
+            if stamp == self._stamp or now < self._next_read:
+                return
+            read = 0
+            for read, _ in enumerate(self._index.update([*self.sources.objects()]), start=1):
+                if read % _PORTION == 0:
+                    await asyncio.sleep(0)
+            self._stamp = stamp
+            if len(self._index) > _FEW_OBJECTS:
+                self._next_read = now + min(_MOST_STALE, (len(self._index) + 3 * read) / _READ_IN_A_SECOND)
 
-    def _key(self, index: ObjectIndex, query: Query) -> Key:
+    def _found(self, index: ObjectIndex, query: Query) -> tuple[Facts, Placed]:
         kind, namespace, name = query.required("kind"), query.text("namespace"), query.required("name")
-        known = {key[0] for key in index.facts if str(key[0].group_kind) == kind}
-        for each in known:
-            if (each, namespace, name) in index.facts:
-                return each, namespace, name
-        raise NotFoundInHistory(f"there is no {kind} {namespace}/{name} in the caches of this program")
+        placed = index.find(kind, namespace, name)
+        if placed is None:
+            raise NotFoundInHistory(f"there is no {kind} {namespace}/{name} in the caches of this program")
+        return placed.facts, placed
 
     def _moment(self, query: Query) -> float | None:
         """The moment of the parameter `at`; None for now. It is not before the history."""

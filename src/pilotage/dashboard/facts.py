@@ -66,56 +66,61 @@ class _Named(msgspec.Struct, gc=False):
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
 
 
+_UNREAD = State("", "wait")
+_NO_OWNER = _Owner()
 _DECODER = msgspec.json.Decoder(_Document)
 _FALLBACK = msgspec.json.Decoder(_Named)
 
 
 class Facts(msgspec.Struct, gc=False):
-    """What is shown of one version of an object."""
+    """What is shown of an object. A new version is read into the same one, so that lists of them stay valid."""
 
-    data: bytes
     kind: GroupVersionKind
     namespace: str
     name: str
-    version: str
-    uid: str
-    created: datetime | None
-    state: State
+    text: str
+    """What a search looks at first, in lower case."""
+    data: bytes = b""
+    version: str = ""
+    uid: str = ""
+    created: datetime | None = None
+    state: State = _UNREAD
     """By its own conditions."""
     conditions: tuple[Condition, ...] = ()
     owner_uid: str = ""
     owner_kind: str = ""
     owner_name: str = ""
-    text: str = ""
-    """What a search looks at first, in lower case."""
+
+    def read(self, data: bytes) -> None:
+        """Read a version; of one whose status is unusual, without its status."""
+        self.data = data
+        try:
+            found = _DECODER.decode(data)
+            metadata, status = found.metadata, found.status
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            metadata, status = _metadata(data), None
+        self.version, self.uid = metadata.resource_version, metadata.uid
+        self.created = _time(metadata.creation_timestamp)
+        owner = _owner(metadata.owner_references or ())
+        self.owner_uid, self.owner_kind, self.owner_name = owner.uid, owner.kind, owner.name
+        self.conditions = _conditions(status)
+        phase = (status.phase or "") if status is not None else ""
+        self.state = state_of(self.conditions, phase, is_deleting=metadata.deletion_timestamp is not None)
 
 
 def facts_of(kind: GroupVersionKind, namespace: str, name: str, data: bytes) -> Facts:
-    """The facts of an object; of one whose status is unusual, without its status."""
-    try:
-        found = _DECODER.decode(data)
-        metadata, status = found.metadata, found.status or _Status()
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        metadata, status = _metadata(data), _Status()
-    conditions = tuple(
+    """The facts of an object."""
+    made = Facts(kind, namespace, name, f"{kind.kind} {namespace}/{name}".lower())
+    made.read(data)
+    return made
+
+
+def _conditions(status: _Status | None) -> tuple[Condition, ...]:
+    if status is None or not status.conditions:
+        return ()
+    return tuple(
         Condition(each.type[:_MOST_TEXT], each.status[:_MOST_TEXT], (each.reason or "")[:_MOST_TEXT])
-        for each in (status.conditions or ())[:_MOST_CONDITIONS]
-    )
-    owner = _owner(metadata.owner_references or ())
-    return Facts(
-        data=data,
-        kind=kind,
-        namespace=namespace,
-        name=name,
-        version=metadata.resource_version,
-        uid=metadata.uid,
-        created=_time(metadata.creation_timestamp),
-        state=state_of(conditions, status.phase or "", is_deleting=metadata.deletion_timestamp is not None),
-        conditions=conditions,
-        owner_uid=owner.uid,
-        owner_kind=owner.kind,
-        owner_name=owner.name,
-        text=f"{kind.kind} {namespace}/{name}".lower(),
+        for each in status.conditions[:_MOST_CONDITIONS]
     )
 
 
@@ -146,7 +151,7 @@ def _metadata(data: bytes) -> _Metadata:
 
 
 def _owner(references: list[_Owner] | tuple[_Owner, ...]) -> _Owner:
-    return next((each for each in references if each.controller), references[0] if references else _Owner())
+    return next((each for each in references if each.controller), references[0] if references else _NO_OWNER)
 
 
 def _time(text: str | None) -> datetime | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from pilotage.cache.informer import Informer
 from pilotage.controller.controller import Controller, ControllerStatistics
 from pilotage.controller.request import Request
-from pilotage.dashboard.objects import Key
 from pilotage.dashboard.values import Leader, Program, Watch
 from pilotage.history.history import History
 from pilotage.manager.manager import Manager
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.unstructured import MetadataOnly
+from pilotage.reflector.intake import Item
 from pilotage.version import installed_version
 
 if TYPE_CHECKING:
@@ -108,13 +109,11 @@ class Sources:
         found = (entry.runnable for entry in self._lifecycle.groups.entries())
         return [*dict.fromkeys(each for each in found if isinstance(each, Controller))]
 
-    def objects(self) -> Iterator[tuple[Key, bytes]]:
-        """The objects of the caches. Those of metadata alone come first, so that the whole object replaces them."""
-        for informer in self._informers():
-            gvk = informer.options.gvk
+    def objects(self) -> Iterator[tuple[GroupVersionKind, Sequence[Item]]]:
+        """The objects of the caches, by kind; those of which a cache has the metadata alone come last."""
+        for informer in sorted(self._informers(), key=lambda each: isinstance(each.options.kind, MetadataOnly)):
             for store in informer.stores.values():
-                for item in store.items():
-                    yield (gvk, item.namespace, item.name), item.data
+                yield informer.options.gvk, store.items()
 
     def stamp(self) -> tuple[tuple[int, int], ...]:
         """Changes when an object of the caches has changed."""

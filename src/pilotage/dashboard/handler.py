@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
+import time
+from collections.abc import Callable, Sequence
 
 from pilotage.dashboard.access import data_headers, data_response, failure, has_token, refusal
+from pilotage.dashboard.budget import Budget
 from pilotage.dashboard.dashboard import Dashboard, NotFoundInHistory
-from pilotage.dashboard.page import FILE, page_response
+from pilotage.dashboard.page import page_response
 from pilotage.dashboard.query import BadQuery, Query
 from pilotage.dashboard.values import encode
 from pilotage.http.messages import Handler, HTTPRequest, HTTPResponse, StreamingResponse
@@ -16,10 +18,14 @@ from pilotage.http.messages import Handler, HTTPRequest, HTTPResponse, Streaming
 PAGE = "/ui/"
 API = "/ui/api/"
 _OBJECT = ("kind", "namespace", "name")
+_MOST_READ = 0.05
+"""Seconds that reading the objects counts at most: other tasks run meanwhile."""
 _RECONCILE = re.compile(r"reconciles/([0-9]{1,18})")
 _STREAM = "stream"
 
-_View = Callable[[Query], object | Awaitable[object]]
+_View = Callable[[Query], object]
+_OF_OBJECTS = ("objects", "object", "gpus", "test")
+"""Views that show the objects of the caches."""
 
 
 class PageHandler:
@@ -32,13 +38,11 @@ class PageHandler:
         hosts: Callable[[], Sequence[str]],
         *,
         guard: Callable[[Handler], Handler] | None = None,
-        file: Path = FILE,
     ) -> None:
         """`hosts` are the names by which the server is reached, in the form of the header Host."""
         self._token = token
         self._hosts = hosts
         self._guard = guard
-        self._file = file
         self._data = DataHandler(dashboard)
         self._guarded: Handler = self._data if guard is None else guard(self._data)
 
@@ -49,7 +53,7 @@ class PageHandler:
             return refused
         path = request.target.partition("?")[0]
         if path == PAGE:
-            return page_response(self._file)
+            return page_response()
         if path in ("/", PAGE.rstrip("/")):
             return HTTPResponse(308, (("Location", PAGE), *data_headers("text/plain")))
         if not path.startswith(API):
@@ -65,6 +69,8 @@ class DataHandler:
 
     def __init__(self, dashboard: Dashboard) -> None:
         self._dashboard = dashboard
+        self._budget = Budget(dashboard.sources.now)
+        self._turn = asyncio.Lock()
         board = dashboard
         self._views: dict[str, tuple[_View, tuple[str, ...]]] = {
             "overview": (board.overview, ("at",)),
@@ -89,15 +95,33 @@ class DataHandler:
             if name not in self._views:
                 return failure(404, "there is no such view")
             view, allowed = self._views[name]
-            answer = view(Query(text, allowed))
-            value = await answer if isinstance(answer, Awaitable) else answer
+            query = Query(text, allowed)
+            async with self._turn:
+                await self._wait(name)
+                return self._answer(view, query)
         except BadQuery as error:
             return failure(400, str(error))
         except NotFoundInHistory as error:
             return failure(404, str(error))
-        if isinstance(value, str):
-            return HTTPResponse(200, data_headers("text/plain; charset=utf-8"), value.encode())
-        return data_response(encode(value))
+
+    async def _wait(self, name: str) -> None:
+        """Wait until the budget allows an answer, and for the objects that it shows."""
+        if (seconds := self._budget.delay()) > 0:
+            await asyncio.sleep(seconds)
+        if name in _OF_OBJECTS:
+            began = time.thread_time()
+            await self._dashboard.read_objects()
+            self._budget.charge(min(time.thread_time() - began, _MOST_READ))
+
+    def _answer(self, view: _View, query: Query) -> HTTPResponse:
+        began = time.thread_time()
+        try:
+            value = view(query)
+            if isinstance(value, str):
+                return HTTPResponse(200, data_headers("text/plain; charset=utf-8"), value.encode())
+            return data_response(encode(value))
+        finally:
+            self._budget.charge(time.thread_time() - began)
 
     def _stream(self, request: HTTPRequest) -> HTTPResponse | StreamingResponse:
         stream = self._dashboard.stream

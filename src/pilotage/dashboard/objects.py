@@ -7,7 +7,7 @@ were added, were removed or have another owner.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -17,12 +17,15 @@ from pilotage.dashboard.values import KindCount
 from pilotage.history.secrets import Hider
 from pilotage.meta import objects
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.reflector.intake import Item
 
 _DEEPEST = 20
 """Levels of owners that are shown below each other."""
 
 Key = tuple[GroupVersionKind, str, str]
 """Kind, namespace and name."""
+Name = tuple[str, str]
+"""Namespace and name."""
 
 
 class Placed(NamedTuple):
@@ -35,66 +38,76 @@ class Placed(NamedTuple):
 class ObjectIndex:
     """The facts of all objects, and their order."""
 
-    def __init__(self, facts: Mapping[Key, Facts] | None = None) -> None:
-        self._facts: dict[Key, Facts] = dict(facts or {})
+    def __init__(self, kinds: Mapping[GroupVersionKind, Mapping[Name, Facts]] | None = None) -> None:
+        self._kinds = {kind: dict(facts) for kind, facts in (kinds or {}).items()}
         self._order: list[Placed] | None = None
 
-    def update(self, found: Iterable[tuple[Key, bytes]]) -> Iterator[None]:
-        """Take all objects as they are now. A generator: it yields after each object that was read, so that the
-        caller can let other tasks run."""
-        facts: dict[Key, Facts] = {}
-        known, same_order = self._facts, True
-        for key, data in found:
-            before = known.get(key)
-            if before is not None and before.data is data:
+    def update(self, found: Iterable[tuple[GroupVersionKind, Sequence[Item]]]) -> Iterator[None]:
+        """Take all objects as they are now, by kind. A generator: it yields after each object that was read, so that
+        the caller can let other tasks run."""
+        kinds: dict[GroupVersionKind, dict[Name, Facts]] = {}
+        for kind, items in found:
+            known = self._kinds.get(kind, {})
+            facts = kinds.setdefault(kind, {})
+            for item in items:
+                key = item.namespace, item.name
+                if key in facts:  # of another informer
+                    continue
+                before = known.get(key)
+                if before is None:
+                    before = facts_of(kind, *key, item.data)
+                    self._order = None
+                    yield
+                elif before.data is not item.data:
+                    self._read(before, item.data)
+                    yield
                 facts[key] = before
-                continue
-            made = facts[key] = facts_of(*key, data)
-            same_order = same_order and before is not None and _is_same_place(before, made)
-            yield
-        self._replace(facts, same_order=same_order and len(facts) == len(known))
+        if any(len(self._kinds.get(kind, ())) != len(facts) for kind, facts in kinds.items()) or (
+            len(kinds) != len(self._kinds)
+        ):
+            self._order = None
+        self._kinds = kinds
 
     def changed(self, changes: Mapping[Key, bytes | None]) -> ObjectIndex:
         """A copy in which some objects have other bytes, or (None) do not exist."""
-        made = ObjectIndex(self._facts)
-        for key, data in changes.items():
+        made = ObjectIndex(self._kinds)
+        for (kind, namespace, name), data in changes.items():
+            facts = made._kinds.setdefault(kind, {})
             if data is None:
-                made._facts.pop(key, None)
+                facts.pop((namespace, name), None)
             else:
-                made._facts[key] = facts_of(*key, data)
+                facts[namespace, name] = facts_of(kind, namespace, name, data)
         return made
 
-    def get(self, key: Key) -> Placed | None:
-        facts = self._facts.get(key)
-        return Placed(facts, 0) if facts is not None else None
+    def find(self, kind: str, namespace: str, name: str) -> Placed | None:
+        """An object by its name and `Kind.group`."""
+        for known, facts in self._kinds.items():
+            if str(known.group_kind) == kind and (namespace, name) in facts:
+                return Placed(facts[namespace, name], 0)
+        return None
 
     def __len__(self) -> int:
-        return len(self._facts)
-
-    @property
-    def facts(self) -> Mapping[Key, Facts]:
-        return self._facts
+        return sum(map(len, self._kinds.values()))
 
     @property
     def order(self) -> list[Placed]:
         """All objects, each below its owner."""
         if self._order is None:
-            self._order = [*tree(self._facts.values())]
+            self._order = [*tree([each for facts in self._kinds.values() for each in facts.values()])]
         return self._order
 
     def kinds(self) -> tuple[KindCount, ...]:
         """How many objects of each kind there are."""
-        counts = Counter(str(kind.group_kind) for kind, _, _ in self._facts)
-        return tuple(KindCount(kind, count) for kind, count in sorted(counts.items()))
+        counts: Counter[str] = Counter()
+        for kind, facts in self._kinds.items():
+            counts[str(kind.group_kind)] += len(facts)
+        return tuple(KindCount(kind, count) for kind, count in sorted(counts.items()) if count)
 
-    def _replace(self, facts: dict[Key, Facts], *, same_order: bool) -> None:
-        order = self._order
-        self._facts, self._order = facts, None
-        if same_order and order is not None:
-            self._order = [
-                Placed(facts[placed.facts.kind, placed.facts.namespace, placed.facts.name], placed.depth)
-                for placed in order
-            ]
+    def _read(self, facts: Facts, data: bytes) -> None:
+        uid, owner = facts.uid, facts.owner_uid
+        facts.read(data)
+        if (facts.uid, facts.owner_uid) != (uid, owner):
+            self._order = None
 
 
 def tree(found: Collection[Facts]) -> Iterator[Placed]:
@@ -157,10 +170,6 @@ def _searched(facts: Facts, hider: Hider, *, hides_fields: bool) -> str:
         except ValueError:
             return ""
     return data.decode(errors="replace").lower()
-
-
-def _is_same_place(before: Facts, after: Facts) -> bool:
-    return before.uid == after.uid and before.owner_uid == after.owner_uid
 
 
 def _sort_key(facts: Facts) -> tuple[str, str, str]:

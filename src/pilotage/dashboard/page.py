@@ -11,20 +11,21 @@ from pilotage.dashboard.access import HEADERS, policy_of
 from pilotage.http.messages import HTTPResponse
 
 FILE = Path(__file__).with_name("page.html")
+"""The page. Tests set another one."""
 _TITLE = re.compile(rb"<title>.*?</title>", re.DOTALL | re.IGNORECASE)
 _HEAD = re.compile(rb"<head[^>]*>", re.IGNORECASE)
 
 
-def page_response(file: Path = FILE) -> HTTPResponse:
+def page_response() -> HTTPResponse:
     """The page, which has no data and needs no token."""
-    page, policy = _page(file)
+    page, policy = _page(FILE)
     headers = (("Content-Type", "text/html; charset=utf-8"), ("Content-Security-Policy", policy), *HEADERS)
     return HTTPResponse(200, headers, page)
 
 
-def report_page(data: bytes, title: str, file: Path = FILE) -> bytes:
+def report_page(data: bytes, title: str) -> bytes:
     """The page with JSON inside. The same policy holds, as an element; what it cannot state there is about frames."""
-    page, policy = _page(file)
+    page, policy = _page(FILE)
     policy = policy.replace("connect-src 'self'", "connect-src 'none'").partition("; frame-ancestors")[0]
     element = (
         f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}">'.encode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from pilotage.dashboard.objects import Key
@@ -26,24 +27,29 @@ def events_since(history: History, moment: float) -> Iterator[tuple[float, Event
             if entry.at <= moment:
                 break
             yield entry.at, entry
-    for at, note in timed_events(history):
+    for at, note in timed_events(history, moment):
         if at > moment:
             yield at, note
 
 
-def timed_events(history: History) -> list[tuple[float, EventNote]]:
-    """The events that led to requests, the oldest first. The reconcile that an event caused has its time; for one that
-    still waits, it is about that of the reconcile before it."""
-    entries = [*history.ring.entries]
-    times = {
-        id(note): at
-        for entry in entries
-        if isinstance(entry, Run)
-        for at, note in entry.causes()
-        if isinstance(note, EventNote)
-    }
+def tail(history: History, moment: float) -> list[EventNote | Run]:
+    """The entries of the history since a moment of the loop, the oldest first."""
+    found: list[EventNote | Run] = []
+    for entry in reversed(history.ring.entries):
+        if isinstance(entry, Run) and entry.began < moment:
+            break
+        found.append(entry)
+    found.reverse()
+    return found
+
+
+def timed_events(history: History, moment: float = -math.inf) -> list[tuple[float, EventNote]]:
+    """The events since a moment of the loop that led to requests, the oldest first. The reconcile that an event caused
+    has its time; for one that still waits, it is about that of the reconcile before it."""
+    entries = tail(history, moment)
+    times = {id(note): at for entry in entries if isinstance(entry, Run) for at, note in entry.notes}
     found: list[tuple[float, EventNote]] = []
-    last = 0.0
+    last = max(moment, 0.0)
     for entry in entries:
         if isinstance(entry, EventNote):
             last = times.get(id(entry), last)

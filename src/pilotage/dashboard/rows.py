@@ -17,7 +17,7 @@ from pilotage.dashboard.past import timed_events
 from pilotage.dashboard.values import GPURow, ObjectDetail, ObjectRow, Owner, State, Version
 from pilotage.errors import DecodeError
 from pilotage.history.records import EventNote, Run
-from pilotage.meta.kinds import GroupKind
+from pilotage.meta.kinds import GroupKind, GroupVersionKind
 
 MOST_RECONCILES = 100
 MOST_VERSIONS = 200
@@ -90,19 +90,23 @@ def detail(sources: Sources, key: Key, row: ObjectRow, data: bytes, runs: Iterab
         and run.journal.kind is not None
         and run.journal.kind.group_kind == kind.group_kind
     ]
-    try:
-        document = {"apiVersion": kind.api_version, "kind": kind.kind} | stories.document_of(kind, data)
-    except (DecodeError, msgspec.DecodeError):
-        document = {}
-    metadata = document.get("metadata")
-    if isinstance(metadata, dict):
-        metadata.pop("managedFields", None)
     return ObjectDetail(
         row=row,
-        document=document,
+        document=document(sources, kind, data),
         reconciles=tuple(stories.reconcile(run) for run in reversed(own[-MOST_RECONCILES:])),
         versions=versions(sources, key, moment),
     )
+
+
+def document(sources: Sources, kind: GroupVersionKind, data: bytes) -> dict[str, object]:
+    """An object as it may be shown, without managed fields; empty if it cannot be read."""
+    try:
+        found = {"apiVersion": kind.api_version, "kind": kind.kind} | sources.history.stories.document_of(kind, data)
+    except (DecodeError, msgspec.DecodeError):
+        return {}
+    if isinstance(metadata := found.get("metadata"), dict):
+        metadata.pop("managedFields", None)
+    return found
 
 
 def versions(sources: Sources, key: Key, moment: float) -> tuple[Version, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pilotage.dashboard.gathering import Sources
 from pilotage.dashboard.past import events_since
@@ -10,30 +10,53 @@ from pilotage.dashboard.values import Bar, Moment, Timeline, Written
 from pilotage.history.records import CallNote, EventNote, Run
 from pilotage.rest.request import READS
 
-MOST = 2000
+MOST = 600
 """Bars, events and writes that are sent, each."""
+
+_LONGEST = 60.0
+"""Seconds before the shown time in which a run may have begun that ends in it."""
 
 Selects = Callable[[str, str, str], bool]
 """Whether a kind, a namespace and a name are shown."""
 
 
-def timeline(sources: Sources, runs: Sequence[Run], since: float, until: float, selects: Selects) -> Timeline:
-    """What happened between two moments of the loop. Of too many bars and events, the last are shown."""
-    shown = [run for run in runs if run.began <= until and (run.ended is None or run.ended >= since)]
+def timeline(sources: Sources, since: float, until: float, selects: Selects) -> Timeline:
+    """What happened between two moments of the loop. Of too many bars, the last are shown, with their events."""
+    shown, more = _last_runs(sources, since, until, selects)
+    if more:
+        since = shown[0][0].began
     caused: dict[int, list[int]] = {}
-    bars: list[Bar] = []
-    writes: list[Written] = []
-    more = len(shown) > MOST
-    for run in shown[-MOST:]:
-        notes = [note for _, note in run.causes() if isinstance(note, EventNote)]
+    for run, notes in shown:
         for note in notes:
             caused.setdefault(id(note), []).append(run.number)
-        if _selects_run(sources, selects, run, notes):
-            bars.append(_bar(sources, run, notes))
-            writes += _writes(sources, run)
+    writes = [write for run, _ in shown for write in _writes(sources, run)]
     events = _events(sources, since, until, selects, caused)
-    more = more or len(events) > MOST or len(writes) > MOST
-    return Timeline(tuple(bars), tuple(events[-MOST:]), tuple(writes[-MOST:]), more)
+    return Timeline(
+        bars=tuple(_bar(sources, run, notes) for run, notes in shown),
+        events=tuple(events[-MOST:]),
+        writes=tuple(writes[-MOST:]),
+        more=more or len(events) > MOST or len(writes) > MOST,
+    )
+
+
+def _last_runs(
+    sources: Sources, since: float, until: float, selects: Selects
+) -> tuple[list[tuple[Run, list[EventNote]]], bool]:
+    """The last selected runs, the oldest first, with the events that caused each; and whether there are more."""
+    found: list[tuple[Run, list[EventNote]]] = []
+    for run in reversed(sources.history.ring.entries):
+        if not isinstance(run, Run) or run.began > until:
+            continue
+        if run.began < since - _LONGEST:
+            break
+        if run.ended is not None and run.ended < since:
+            continue
+        notes = [note for _, note in run.causes() if isinstance(note, EventNote)]
+        if _selects_run(sources, selects, run, notes):
+            if len(found) == MOST:
+                return found[::-1], True
+            found.append((run, notes))
+    return found[::-1], False
 
 
 def _selects_run(sources: Sources, selects: Selects, run: Run, notes: Sequence[EventNote]) -> bool:
@@ -86,7 +109,7 @@ def _writes(sources: Sources, run: Run) -> list[Written]:
 
 
 def _events(
-    sources: Sources, since: float, until: float, selects: Selects, caused: dict[int, list[int]]
+    sources: Sources, since: float, until: float, selects: Selects, caused: Mapping[int, Sequence[int]]
 ) -> list[Moment]:
     found = [
         (at, note)
