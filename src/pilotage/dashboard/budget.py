@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-SHARE = 0.015
+SHARE = 0.012
 """Of one core. The stream and the network take the rest of two percent."""
 BURST = 0.5
 """Seconds of CPU time that may be spent at once, after a while without requests."""
