@@ -7,6 +7,7 @@ import base64
 import itertools
 import json
 import os
+import sys
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -30,6 +31,15 @@ _FLAGS = (
     "--hide-scrollbars",
     "--remote-debugging-pipe",
 )
+_START = """
+import fcntl, os, sys
+ends = [fcntl.fcntl(int(each), fcntl.F_DUPFD, 10) for each in sys.argv[1:3]]
+for number, end in zip((3, 4), ends):
+    os.dup2(end, number)
+    os.close(end)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+# The browser reads commands from 3 and writes answers to 4.
 _OBSERVE = """
 window.__tasks = [];
 new PerformanceObserver(list => list.getEntries().forEach(entry => window.__tasks.push(entry.duration)))
@@ -49,9 +59,9 @@ async def opened_browser(program: str) -> AsyncIterator[Browser]:
     """Run a browser for the length of the block."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         to_read, to_write = os.pipe(), os.pipe()  # for the browser
-        command = f'exec "$0" "$@" 3<&{to_read[0]} 4>&{to_write[1]}'
         process = await asyncio.create_subprocess_exec(
-            *("sh", "-c", command, program, *_FLAGS, f"--user-data-dir={folder}", "about:blank"),
+            *(sys.executable, "-c", _START, str(to_read[0]), str(to_write[1]), program, *_FLAGS),
+            *(f"--user-data-dir={folder}", "about:blank"),
             pass_fds=(to_read[0], to_write[1]),
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.DEVNULL,
