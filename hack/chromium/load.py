@@ -152,7 +152,7 @@ def _answer(manager: pt.Manager, cost: Cost) -> None:
             "cpu": time.process_time(),
             "page": cost.seconds,
             "at": time.monotonic(),
-            "reconciles": manager.history.count,
+            "reconciles": max((run.number for run in [*manager.history.ring.entries][-1:]), default=0),
         }
         print(json.dumps(figures), flush=True)
         if not sys.stdin.readline():

@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from pilotage.controller.request import Request
 from pilotage.dashboard.astest import as_test
 from pilotage.dashboard.facts import Facts
-from pilotage.dashboard.follower import Follower, follower_at, runs
+from pilotage.dashboard.follower import Follower, follower_at
 from pilotage.dashboard.gathering import Sources
 from pilotage.dashboard.objects import ObjectIndex, Placed, matcher
 from pilotage.dashboard.overview import overview, past_overview
-from pilotage.dashboard.past import changes_since, oldest
+from pilotage.dashboard.past import changes_since, events_since, oldest
 from pilotage.dashboard.query import BadQuery, Query
 from pilotage.dashboard.rows import RowMaker, detail, document, gpu_rows
 from pilotage.dashboard.stream import Stream
@@ -47,10 +47,10 @@ class Dashboard:
         self._follower = Follower()
         self._fresh: list[Run] = []
         self._index = ObjectIndex()
-        self._stamp: object = None
+        self._read = -1
         self._reading = asyncio.Lock()
         self._next_read = -math.inf
-        self._changed = 0
+        self._changes = 0
         options = sources.history.options
         self._hider = Hider(options.secret_fields, sources.history.hash_key)
         self._hides_fields = bool(options.secret_fields)
@@ -76,7 +76,7 @@ class Dashboard:
         index, maker, moment = self._at(query)
         facts, placed = self._found(index, query)
         key = facts.kind, facts.namespace, facts.name
-        return detail(self.sources, key, maker.row(placed), facts.data, runs(self.sources.history), moment)
+        return detail(self.sources, key, maker.row(placed), facts.data, self.sources.history.ring.entries, moment)
 
     def test(self, query: Query) -> str:
         """The object as a test."""
@@ -90,7 +90,7 @@ class Dashboard:
         found, total = newest(
             (
                 run
-                for run in runs(self.sources.history)
+                for run in self.sources.history.ring.entries
                 if run.number < before
                 and (not controller or run.journal.controller == controller)
                 and selects(_kind(run), run.request.namespace, run.request.name)
@@ -100,7 +100,7 @@ class Dashboard:
         return SummaryList(total, tuple(summary(self.sources, run) for run in found))
 
     def reconcile(self, number: int) -> Story:
-        for run in runs(self.sources.history):
+        for run in self.sources.history.ring.entries:
             if run.number == number:
                 return story(self.sources, run)
         raise NotFoundInHistory(f"reconcile #{number} is not in the history: it has not begun, or it was dropped")
@@ -125,21 +125,22 @@ class Dashboard:
             self._follow()
             maker = RowMaker(found, self._follower, self._next_of, time_of, time_of(found.now))
             return index, maker, math.inf
-        past = index.changed(changes_since(history, moment))
+        events = events_since(history, self.sources.waiting(), moment)
+        past = index.changed(changes_since(events, moment))
         return past, RowMaker(found, follower_at(history, moment), _never, time_of, time_of(moment)), moment
 
     async def read_objects(self) -> None:
         """Read the objects of the caches, before a view that shows them. Other tasks run between portions of them,
         several callers read them once, and many objects that change all the time are not read all the time."""
         async with self._reading:
-            stamp, now = self.sources.stamp(), self.sources.now()
-            if stamp == self._stamp or now < self._next_read:
+            changes, now = self.sources.changes(), self.sources.now()
+            if changes == self._read or now < self._next_read:
                 return
             read = 0
             for read, _ in enumerate(self._index.update([*self.sources.objects()]), start=1):
                 if read % _PORTION == 0:
                     await asyncio.sleep(0)
-            self._stamp = stamp
+            self._read = changes
             if len(self._index) > _FEW_OBJECTS:
                 self._next_read = now + min(_MOST_STALE, (len(self._index) + 3 * read) / _READ_IN_A_SECOND)
 
@@ -164,16 +165,15 @@ class Dashboard:
         return self.sources.time_of(self.sources.now() + seconds) if seconds is not None else None
 
     def _follow(self) -> None:
-        news = self._follower.advance(self.sources.history)
-        self._changed += news.events
+        ended = self._follower.advance(self.sources.history)
         if self.stream.viewers:
-            self._fresh += news.runs
+            self._fresh += ended
 
     def _look(self) -> tuple[Sequence[Run], int]:
         self._follow()
         ended, self._fresh = self._fresh, []
-        changed, self._changed = self._changed, 0
-        return ended, changed
+        before, self._changes = self._changes, self.sources.changes()
+        return ended, self._changes - before
 
     def _show(self) -> Overview:
         return overview(self.sources, self.sources.gather(), self._follower, self._next_of, with_series=False)

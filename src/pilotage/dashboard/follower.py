@@ -5,13 +5,14 @@ Nothing is added to the path of a reconcile. While nobody looks, nothing runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Mapping
 
 import msgspec
 
 from pilotage.dashboard.figures import Tally
 from pilotage.history.history import History
-from pilotage.history.records import EventNote, Run
+from pilotage.history.records import Run
 from pilotage.meta.bounds.recent import Recent
 
 _OBJECTS = 100_000
@@ -31,14 +32,6 @@ class LastRun(msgspec.Struct, gc=False):
     runs: int = 0
 
 
-class News(msgspec.Struct):
-    """What is new."""
-
-    runs: list[Run] = []
-    """Those that have ended, the oldest first."""
-    events: int = 0
-
-
 class Follower:
     """The tallies of all controllers, and the last reconcile of each object."""
 
@@ -46,14 +39,11 @@ class Follower:
         self.tallies: dict[str, Tally] = {}
         self._last: Recent[Key, LastRun] = Recent(_OBJECTS)
         self._newest = 0
-        self._seen: object = None
         self._running: list[Run] = []
 
-    def advance(self, history: History) -> News:
-        """Take what is new since the last call."""
-        begun, events = _since(history, self._newest, self._seen)
-        if history.ring.entries:
-            self._seen = history.ring.entries[-1]
+    def advance(self, history: History) -> list[Run]:
+        """Take what is new since the last call; the runs that have ended, the oldest first."""
+        begun = _since(history, self._newest)
         if begun:
             self._newest = begun[-1].number
         candidates = [*self._running, *begun]
@@ -63,7 +53,7 @@ class Follower:
         ended = [run for run in candidates if run.ended is not None]
         for run in ended:
             self._end(run)
-        return News(ended, events)
+        return ended
 
     def tally(self, controller: str) -> Tally:
         found = self.tallies.get(controller)
@@ -95,7 +85,7 @@ class Follower:
 def follower_at(history: History, moment: float) -> Follower:
     """The state at an earlier moment of the loop, from the runs that are still in the history."""
     made = Follower()
-    for run in runs(history):
+    for run in [*history.ring.entries]:
         if run.began > moment:
             if run.notes and min(at for at, _ in run.notes) <= moment:
                 made.tally(run.journal.controller).queued += 1
@@ -106,23 +96,8 @@ def follower_at(history: History, moment: float) -> Follower:
     return made
 
 
-def runs(history: History) -> Iterator[Run]:
-    """The runs of a history, the oldest first."""
-    return (entry for entry in [*history.ring.entries] if isinstance(entry, Run))
-
-
-def _since(history: History, number: int, seen: object) -> tuple[list[Run], int]:
-    """The runs after one, the oldest first, and the number of events after the entry that was seen last."""
-    found: list[Run] = []
-    events = 0
-    for entry in reversed(history.ring.entries):
-        if entry is seen:
-            break
-        if isinstance(entry, EventNote):
-            events += 1
-        elif entry.number <= number:
-            break
-        else:
-            found.append(entry)
+def _since(history: History, number: int) -> list[Run]:
+    """The runs after one, the oldest first."""
+    found = [*itertools.takewhile(lambda run: run.number > number, reversed(history.ring.entries))]
     found.reverse()
-    return found, events
+    return found

@@ -14,6 +14,7 @@ from pilotage.controller.controller import Controller, ControllerStatistics
 from pilotage.controller.request import Request
 from pilotage.dashboard.values import Leader, Program, Watch
 from pilotage.history.history import History
+from pilotage.history.records import Cause
 from pilotage.manager.manager import Manager
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.unstructured import MetadataOnly
@@ -115,9 +116,13 @@ class Sources:
             for store in informer.stores.values():
                 yield informer.options.gvk, store.items()
 
-    def stamp(self) -> tuple[tuple[int, int], ...]:
-        """Changes when an object of the caches has changed."""
-        return tuple((id(each), each.statistics().events) for each in self._informers())
+    def changes(self) -> int:
+        """How many events the caches have received."""
+        return sum(each.statistics().events for each in self._informers())
+
+    def waiting(self) -> Iterator[Cause]:
+        """The causes of the requests that are on the queues."""
+        return (cause for each in self.controllers() for cause in each.queue.timed_notes())
 
     def _informers(self) -> list[Informer[object]]:
         caches = [self._manager.cache, *(member.cache for member in self._manager.clusters)]

@@ -13,10 +13,10 @@ from pilotage.dashboard.attention import NextOf
 from pilotage.dashboard.follower import Follower, LastRun
 from pilotage.dashboard.gathering import Gathered, Sources
 from pilotage.dashboard.objects import Key, ObjectIndex, Placed
-from pilotage.dashboard.past import timed_events
+from pilotage.dashboard.past import events_since
 from pilotage.dashboard.values import GPURow, ObjectDetail, ObjectRow, Owner, State, Version
 from pilotage.errors import DecodeError
-from pilotage.history.records import EventNote, Run
+from pilotage.history.records import Run
 from pilotage.meta.kinds import GroupKind, GroupVersionKind
 
 MOST_RECONCILES = 100
@@ -113,7 +113,7 @@ def versions(sources: Sources, key: Key, moment: float) -> tuple[Version, ...]:
     """The versions of an object that the history has, the newest first."""
     kind, namespace, name = key
     events: dict[tuple[str, str], Version] = {}
-    for at, note in (*_dropped(sources), *timed_events(sources.history)):
+    for at, note in events_since(sources.history, sources.waiting()):
         event, of = note.event, note.origin.kind
         is_own = (event.namespace, event.name) == (namespace, name)
         if not is_own or at > moment or of is None or of.group_kind != kind.group_kind or event.is_unchanged:
@@ -153,7 +153,3 @@ def _uuid(data: bytes) -> str:
         return _GPU_DECODER.decode(data).spec.uuid
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ""
-
-
-def _dropped(sources: Sources) -> list[tuple[float, EventNote]]:
-    return [(entry.at, entry) for entry in sources.history.dropped.entries if isinstance(entry, EventNote)]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pilotage.dashboard.gathering import Sources
 from pilotage.dashboard.values import Story, Summary
-from pilotage.history.records import CallNote, Run
+from pilotage.history.records import CallNote, Cause, Run
 from pilotage.history.text import cause_text, reconcile_lines
 from pilotage.rest.request import READS
 
@@ -50,8 +50,7 @@ def newest(found: Iterable[Run], limit: int) -> tuple[list[Run], int]:
     return [*reversed(several[-limit:])], len(several)
 
 
-def _because(sources: Sources, notes: list[tuple[float, object]]) -> str:
+def _because(sources: Sources, notes: Sequence[Cause]) -> str:
     if not notes:
         return "the program put it on the queue"
-    cause = sources.history.stories.cause(*notes[0])
-    return cause_text(cause)[:_MOST_TEXT] if cause is not None else ""
+    return cause_text(sources.history.stories.cause(*notes[0]))[:_MOST_TEXT]

@@ -45,7 +45,7 @@ def _last_runs(
     """The last selected runs, the oldest first, with the events that caused each; and whether there are more."""
     found: list[tuple[Run, list[EventNote]]] = []
     for run in reversed(sources.history.ring.entries):
-        if not isinstance(run, Run) or run.began > until:
+        if run.began > until:
             continue
         if run.began < since - _LONGEST:
             break
@@ -113,7 +113,7 @@ def _events(
 ) -> list[Moment]:
     found = [
         (at, note)
-        for at, note in events_since(sources.history, since)
+        for at, note in events_since(sources.history, sources.waiting(), since)
         if at <= until and selects(_kind(note), note.event.namespace, note.event.name)
     ]
     found.sort(key=lambda pair: pair[0])

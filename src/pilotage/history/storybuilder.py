@@ -100,9 +100,9 @@ class StoryBuilder:
         """The story of an event, at a moment of the loop."""
         return self._event(at, note)
 
-    def cause(self, at: float, note: object) -> Cause | None:
+    def cause(self, at: float, note: Note) -> Cause:
         """The story of one cause of a reconcile."""
-        return self._cause(at, note) if isinstance(note, Note) else None
+        return self._cause(at, note)
 
     def kind_of(self, call: CallNote) -> str:
         """The kind of the object of a call, as `Kind.group`."""

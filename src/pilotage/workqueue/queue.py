@@ -145,7 +145,11 @@ class WorkQueue(Generic[T]):
 
     def waiting_notes(self) -> Iterator[Any]:
         """The notes of all items that wait or are ready."""
-        return (note for scheduled in self._schedule.scheduled() for _, note in scheduled.notes)
+        return (note for _, note in self.timed_notes())
+
+    def timed_notes(self) -> Iterator[tuple[float, Any]]:
+        """The same, each with the time at which it was added."""
+        return (timed for scheduled in self._schedule.scheduled() for timed in scheduled.notes)
 
     def shut_down(self, *, drain: bool = False) -> None:
         """Stop handing out items, at once. Later adds are ignored.
