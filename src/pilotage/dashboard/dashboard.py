@@ -54,7 +54,7 @@ class Dashboard:
         options = sources.history.options
         self._hider = Hider(options.secret_fields, sources.history.hash_key)
         self._hides_fields = bool(options.secret_fields)
-        self.stream = Stream(self._look, self._show, lambda run: summary(sources, run))
+        self.stream = Stream(self._look, self._show, lambda run: summary(sources, run), sources.now)
 
     def overview(self, query: Query) -> Overview:
         moment = self._moment(query)

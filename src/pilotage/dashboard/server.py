@@ -46,12 +46,6 @@ class PageServer(Server):
         fragment = f"#token={self.token}" if self.token else ""
         return f"{scheme}://{address_text(*self.address)}{PAGE}{fragment}"
 
-    async def start(self) -> None:
-        """Serve, and feed the open pages, until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.dashboard.stream.run(), name="stream of the live page")
-            await super().start()
-
     def _hosts(self) -> tuple[str, ...]:
         if not self._is_local:
             return ()

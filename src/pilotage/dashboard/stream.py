@@ -6,7 +6,7 @@ Each sort of event has the last frame alone. A viewer that reads too slowly does
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import msgspec
 
@@ -16,11 +16,14 @@ from pilotage.history.records import Run
 TICK = 0.25
 """Seconds between two looks at the history."""
 TICKS_OF_OVERVIEW = 4
+_MARGIN = 0.8
+"""Of a tick: the next viewer that wakes after this part of it looks again."""
 HEARTBEAT = 5.0
 ROWS = 25
 """Reconciles of one tick that are sent; of more, the newest."""
 MOST_VIEWERS = 16
 _COMMENT = b": alive\n\n"
+_BEGIN = b"retry: 1000\n\n"
 
 
 class Frames:
@@ -29,7 +32,6 @@ class Frames:
     def __init__(self) -> None:
         self._frames: dict[str, tuple[int, bytes]] = {}
         self._number = 0
-        self._changed = asyncio.Event()
 
     @property
     def number(self) -> int:
@@ -40,59 +42,40 @@ class Frames:
         self._number += 1
         frame = b"event: %b\nid: %d\ndata: %b\n\n" % (event.encode(), self._number, body)
         self._frames[event] = self._number, frame
-        changed, self._changed = self._changed, asyncio.Event()
-        changed.set()
 
     def since(self, number: int) -> bytes:
         """The frames after one, in their order."""
         newer = sorted(frame for frame in self._frames.values() if frame[0] > number)
         return b"".join(frame for _, frame in newer)
 
-    async def wait(self, seconds: float) -> bool:
-        """Wait for the next frame; False if none came in time."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._changed.wait()
-        except TimeoutError:
-            return False
-        return True
-
 
 class Stream:
-    """Sends what is new while there are viewers. `look` returns the runs that have ended since its last call, and the
-    number of objects that have changed; `show` the overview without series, and `row` the row of a run."""
+    """Sends what is new to its viewers. The first of them that wakes looks for all; without viewers nothing runs.
+
+    `look` returns the runs that have ended since its last call, and the number of objects that have changed; `show` the
+    overview without series, and `row` the row of a run.
+    """
 
     def __init__(
         self,
         look: Callable[[], tuple[Sequence[Run], int]],
         show: Callable[[], Overview],
         row: Callable[[Run], Summary],
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        now: Callable[[], float],
     ) -> None:
         self._look = look
         self._show = show
         self._row = row
-        self._sleep = sleep
+        self._now = now
         self._frames = Frames()
-        self._came = asyncio.Event()
         self._shown: Overview | None = None
+        self._next_tick = 0.0
+        self._ticks = 0
         self.viewers = 0
 
     @property
     def has_room(self) -> bool:
         return self.viewers < MOST_VIEWERS
-
-    async def run(self) -> None:
-        """Look at the history while there are viewers, until cancelled."""
-        ticks = 0
-        while True:
-            if not self.viewers:
-                await self._came.wait()
-                ticks = 0
-                self._look()  # what happened before is in the answers to requests
-            self.tick(with_overview=ticks % TICKS_OF_OVERVIEW == 0)
-            ticks += 1
-            await self._sleep(TICK)
 
     def tick(self, *, with_overview: bool) -> None:
         """Make the frames of what is new."""
@@ -107,23 +90,33 @@ class Stream:
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """What one viewer is sent."""
+        if not self.viewers:
+            self._look()  # what happened before is in the answers to requests
         self.viewers += 1
-        self._came.set()
-        number = self._frames.number
         self._shown = None  # it gets an overview at the next tick
+        number, sent = self._frames.number, self._now()
         try:
-            yield b"retry: 1000\n\n"
+            yield _BEGIN
             while True:
+                await asyncio.sleep(TICK)
+                self._tick_when_due()
                 newest = self._frames.number
                 if newest > number:
-                    found, number = self._frames.since(number), newest
+                    found, number, sent = self._frames.since(number), newest, self._now()
                     yield found
-                elif not await self._frames.wait(HEARTBEAT):
+                elif self._now() - sent >= HEARTBEAT:
+                    sent = self._now()
                     yield _COMMENT
         finally:
             self.viewers -= 1
-            if not self.viewers:
-                self._came.clear()
+
+    def _tick_when_due(self) -> None:
+        now = self._now()
+        if now < self._next_tick:
+            return
+        self._next_tick = now + TICK * _MARGIN  # viewers wake at different moments
+        self.tick(with_overview=self._ticks % TICKS_OF_OVERVIEW == 0 or self._shown is None)
+        self._ticks += 1
 
     def _put_overview(self, overview: Overview) -> None:
         """Send an overview that differs in more than the time."""

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pilotage.cli.run.arguments import add_arguments, variable
+from pilotage.cli.run.arguments import RunParser, add_arguments, variable
 from pilotage.kit.console.help import add_command
 
 
@@ -24,8 +24,10 @@ def register(subparsers: Any) -> None:
         "environment variable, PILOTAGE_ and its name (PILOTAGE_LOG_LEVEL); the option wins.",
         "pilotage run greetings.py --storage memory: -f objects.yaml --until-idle",
         "pilotage run greetings.py --storage sqlite:demo.db --serve 127.0.0.1:6443 --reload",
+        "pilotage run greetings.py --storage memory: --ui",
         "pilotage run guestbook.operator --kubeconfig ~/.kube/config --install",
         "pilotage run guestbook.operator --leader-elect --metrics-bind-address :8080 --log-format json",
+        parser_class=RunParser,
         usage="pilotage run [-h] [OPTION ...] [TARGET]",
     )
     command.add_argument(

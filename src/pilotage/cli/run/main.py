@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pilotage.cli.run.arguments import Flags, add_arguments
+from pilotage.cli.run.arguments import Flags, RunParser, add_arguments
 from pilotage.errors import PilotageError
 from pilotage.kit.console.help import HelpFormatter, examples
 
@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
     program = Path(sys.argv[0]).name
     if program == "__main__.py":  # python -m guestbook
         program = Path(sys.argv[0]).parent.name
-    command = argparse.ArgumentParser(
+    command = RunParser(
         prog=program,
         usage=f"{program} [-h] [OPTION ...]",
         description="Run this operator until Ctrl-C or SIGTERM. Each option can be set by an environment variable, "

@@ -84,6 +84,11 @@ class HelpFormatter(argparse.HelpFormatter):
             # argparse measures their names without the indentation that it prints them with.
             self._action_max_length += self._indent_increment
 
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        """An option whose value may be left out: `--ui[=ADDR]`."""
+        text = super()._format_action_invocation(action)
+        return text.replace(" [", "[=") if action.option_strings and action.nargs == "?" else text
+
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         if text.startswith(("example:\n", "examples:\n")):
             return "\n".join(f"{indent}{line}" for line in text.splitlines())
