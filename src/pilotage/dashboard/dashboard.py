@@ -72,6 +72,12 @@ class Dashboard:
             found = [placed for placed in found if matches(placed.facts)]
         return ObjectList(len(found), index.kinds(), tuple(map(maker.row, found[offset : offset + limit])))
 
+    def all_rows(self, most: int) -> tuple[ObjectList, list[Facts]]:
+        """The first objects of the list, and their facts."""
+        index, maker, _ = self._at(Query("", ()))
+        shown = index.order[:most]
+        return ObjectList(len(index), index.kinds(), tuple(map(maker.row, shown))), [each.facts for each in shown]
+
     def object(self, query: Query) -> ObjectDetail:
         index, maker, moment = self._at(query)
         facts, placed = self._found(index, query)

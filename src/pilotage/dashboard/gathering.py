@@ -48,7 +48,7 @@ class Sources:
         self._started = manager.clock()
         self._members = -1
         self._named: dict[str, Controller] = {}
-        self._name = name or manager.options.leader_election_id or "program"
+        self._name = name or manager.cluster.user_agent.partition("/")[0]
 
     @property
     def history(self) -> History:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
@@ -13,7 +14,7 @@ from pilotage.dashboard.attention import NextOf
 from pilotage.dashboard.follower import Follower, LastRun
 from pilotage.dashboard.gathering import Gathered, Sources
 from pilotage.dashboard.objects import Key, ObjectIndex, Placed
-from pilotage.dashboard.past import events_since
+from pilotage.dashboard.past import Timed, events_since
 from pilotage.dashboard.values import GPURow, ObjectDetail, ObjectRow, Owner, State, Version
 from pilotage.errors import DecodeError
 from pilotage.history.records import Run
@@ -94,7 +95,7 @@ def detail(sources: Sources, key: Key, row: ObjectRow, data: bytes, runs: Iterab
         row=row,
         document=document(sources, kind, data),
         reconciles=tuple(stories.reconcile(run) for run in reversed(own[-MOST_RECONCILES:])),
-        versions=versions(sources, key, moment),
+        versions=versions(sources, key, events_since(sources.history, sources.waiting()), moment),
     )
 
 
@@ -109,22 +110,20 @@ def document(sources: Sources, kind: GroupVersionKind, data: bytes) -> dict[str,
     return found
 
 
-def versions(sources: Sources, key: Key, moment: float) -> tuple[Version, ...]:
-    """The versions of an object that the history has, the newest first."""
+def versions(sources: Sources, key: Key, events: Iterable[Timed], moment: float = math.inf) -> tuple[Version, ...]:
+    """The versions of an object that the history has, up to a moment, the newest first."""
     kind, namespace, name = key
-    events: dict[tuple[str, str], Version] = {}
-    for at, note in events_since(sources.history, sources.waiting()):
+    found: dict[tuple[str, str], Version] = {}
+    for at, note in events:
         event, of = note.event, note.origin.kind
         is_own = (event.namespace, event.name) == (namespace, name)
         if not is_own or at > moment or of is None or of.group_kind != kind.group_kind or event.is_unchanged:
             continue
         cause = sources.history.stories.event(at, note)
-        events.setdefault(
-            (cause.version, event.type),
-            Version(cause.at, cause.version, cause.type, cause.changes, cause.reconcile),
-        )
-    found = sorted(events.values(), key=lambda version: version.at, reverse=True)
-    return tuple(found[:MOST_VERSIONS])
+        version = Version(cause.at, cause.version, cause.type, cause.changes, cause.reconcile)
+        found.setdefault((cause.version, event.type), version)
+    newest = sorted(found.values(), key=lambda version: version.at, reverse=True)
+    return tuple(newest[:MOST_VERSIONS])
 
 
 def gpu_rows(index: ObjectIndex, maker: RowMaker, node: str) -> tuple[GPURow, ...]:
