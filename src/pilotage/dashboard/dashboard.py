@@ -6,7 +6,7 @@ import asyncio
 import math
 import platform
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from pilotage.controller.request import Request
 from pilotage.dashboard.astest import as_test
@@ -162,7 +162,7 @@ class Dashboard:
         time = query.time("at")
         if time is None:
             return None
-        moment = min(self.sources.moment_of(time.astimezone(UTC)), self.sources.now())
+        moment = min(self.sources.moment_of(time), self.sources.now())
         first = oldest(self.sources.history)
         return max(moment, first) if first is not None else moment
 

@@ -112,22 +112,19 @@ class ObjectIndex:
 
 def tree(found: Collection[Facts]) -> Iterator[Placed]:
     """Objects by kind, namespace and name, each followed by those that it owns."""
-    by_uid = {each.uid: each for each in found if each.uid}
-    unnamed = [each for each in found if not each.uid]
+    ordered = sorted(found, key=_sort_key)
+    uids = {each.uid for each in ordered if each.uid}
     children: dict[str, list[Facts]] = {}
-    roots = unnamed
-    for each in sorted([*by_uid.values()], key=_sort_key):
-        if each.owner_uid in by_uid and each.owner_uid != each.uid:
+    roots: list[Facts] = []
+    for each in ordered:
+        if each.owner_uid in uids and each.owner_uid != each.uid:
             children.setdefault(each.owner_uid, []).append(each)
         else:
             roots.append(each)
-    roots.sort(key=_sort_key)
     seen: set[int] = set()
-    for root in roots:
-        yield from _below(root, children, seen)
-    for each in by_uid.values():  # owners in a circle: below none
-        if id(each) not in seen:
-            yield from _below(each, children, seen)
+    for root in (*roots, *ordered):  # the latter for owners in a circle, which are below none
+        if id(root) not in seen:
+            yield from _below(root, children, seen)
 
 
 def _below(root: Facts, children: Mapping[str, list[Facts]], seen: set[int]) -> Iterator[Placed]:

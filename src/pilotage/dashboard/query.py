@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import UTC, datetime
 from urllib.parse import parse_qsl
 
 from pilotage.meta.scalars import times
@@ -52,11 +52,11 @@ class Query:
         return min(int(text), most)
 
     def time(self, name: str) -> datetime | None:
-        """A time in RFC 3339; None where it is not given."""
+        """A time in RFC 3339, in UTC; None where it is not given."""
         text = self._values.get(name, "")
         if not text:
             return None
         try:
-            return times.parse(text)
+            return times.parse(text).astimezone(UTC)
         except (ValueError, OverflowError) as error:
             raise BadQuery(f"the parameter {name} must be a time such as 2026-01-31T12:00:00Z") from error
