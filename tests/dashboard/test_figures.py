@@ -69,10 +69,10 @@ def test_what_is_older_than_five_minutes_is_forgotten() -> None:
 
 
 def test_the_series_has_a_step_for_each_five_seconds() -> None:
-    series = series_of(tally_of(Happened(290, 291), Happened(291, 292.5, "error"), Happened(296, 297)), 300.0)
+    series = series_of(tally_of(Happened(290, 291), Happened(291, 292.5, "error"), Happened(296, 297)), 299.0)
     assert len(series.t) == len(series.rate) == len(series.queue) == 60
     assert series.t[-1] == HISTORY.time_of(300.0).timestamp()
-    assert series.rate[-2:] == (0.4, 0.2)
+    assert series.rate[-2:] == (0.4, 0.25)  # in four seconds so far
     assert series.errors[-2:] == (1, 0)
     assert series.latency[-2:] == (1.5, 1.0)
 
@@ -81,7 +81,7 @@ def test_the_queue_is_counted_at_the_end_of_each_step() -> None:
     tally = Tally()
     for name in "abc":
         tally.add(recorded(JOURNAL, Happened(292, 293), name, [(283.0, TextNote("test"))]))
-    assert series_of(tally, 300.0).queue[-4:] == (3, 3, 0, 0)  # at 285 and at 290
+    assert series_of(tally, 299.0).queue[-4:] == (3, 3, 0, 0)  # at 285 and at 290
 
 
 def test_a_run_costs_few_lines() -> None:

@@ -36,7 +36,9 @@ def test_an_object_is_below_its_owner() -> None:
 
 def test_owners_in_a_circle_are_listed_once() -> None:
     index = ObjectIndex()
-    updated(index, items(("a", book("a", owners=["b"])), ("b", book("b", owners=["a"])), ("c", book("c", owners=["c"]))))
+    updated(
+        index, items(("a", book("a", owners=["b"])), ("b", book("b", owners=["a"])), ("c", book("c", owners=["c"])))
+    )
     assert sorted(name for name, _ in names(index)) == ["a", "b", "c"]
 
 

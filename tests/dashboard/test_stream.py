@@ -160,5 +160,3 @@ def test_frames_have_rising_numbers() -> None:
     frames.put("a", b"3")
     assert frames.since(0) == b"event: b\nid: 2\ndata: 2\n\nevent: a\nid: 3\ndata: 3\n\n"
     assert frames.since(3) == b""
-
-

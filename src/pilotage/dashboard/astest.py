@@ -43,15 +43,19 @@ async def test_{name}(pilotage_env: Environment) -> None:
 
 
 def as_test(document: Mapping[str, Any], kind: type | None = None) -> str:
-    """The source of a test. `kind` is the class of the object where the program has one."""
+    """The source of a test. `kind` is the class of the object where the program has one; the server of the test must
+    know it, unless it is built in."""
     metadata = {name: value for name, value in dict(document.get("metadata") or {}).items() if name not in _SERVER_SET}
     shown = {**document, "metadata": metadata}
     text = pprint.pformat(shown, width=_WIDTH, sort_dicts=False)
-    imported = f"\nfrom {kind.__module__} import {kind.__qualname__}" if kind is not None else ""
+    imported = installed = ""
+    if kind is not None and not kind.__module__.startswith("pilotage."):
+        imported = f"\nfrom {kind.__module__} import {kind.__qualname__}"
+        installed = f"    await pilotage_env.cluster.install({kind.__qualname__})\n"
     return _TEXT.format(
         imported=imported,
         name=_identifier(f"{document.get('kind', '')}_{metadata.get('name', '')}"),
-        installed=f"    await pilotage_env.cluster.install({kind.__qualname__})\n" if kind is not None else "",
+        installed=installed,
         document="\n".join(f"            {line}" for line in text.splitlines()),
     )
 

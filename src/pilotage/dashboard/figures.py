@@ -117,7 +117,7 @@ class Tally:
                     del self._bins[index]
 
     def _series(self, now: float, time_of: TimeOf) -> Series:
-        end = math.floor(now / STEP) * STEP
+        end = math.floor(now / STEP) * STEP + STEP  # the last step is not over
         count = WINDOW // STEP
         steps: list[list[_Second]] = [[] for _ in range(count)]
         for each in self._seconds:
@@ -127,11 +127,15 @@ class Tally:
         ends = math.floor(time_of(float(end)).timestamp())
         return Series(
             t=tuple(ends - STEP * (count - 1 - index) for index in range(count)),
-            rate=tuple(round(sum(each.count for each in step) / STEP, 2) for step in steps),
+            rate=(*(_rate(step, STEP) for step in steps[:-1]), _rate(steps[-1], max(1.0, now - end + STEP))),
             errors=tuple(sum(each.errors for each in step) for step in steps),
             latency=tuple(round(max((each.longest for each in step), default=0.0), 6) for step in steps),
             queue=tuple(max((each.waiting for each in step), default=0) for step in steps),
         )
+
+
+def _rate(step: list[_Second], seconds: float) -> float:
+    return round(sum(each.count for each in step) / seconds, 2)
 
 
 def bin_of(seconds: float) -> int:

@@ -95,9 +95,9 @@ class Sources:
         return found.queue.due(request) if found is not None else None
 
     def class_of(self, kind: GroupVersionKind) -> type | None:
-        """The class of a kind where the program has one that is not built in."""
-        found = self._manager.scheme.type_for(kind)
-        return found if found is not None and not found.__module__.startswith("pilotage.") else None
+        """The class of a kind, where the program has one."""
+        kinds = (each.options.kind for each in self._informers() if each.options.gvk == kind)
+        return next((each for each in kinds if isinstance(each, type)), None)
 
     def _controllers_by_name(self) -> dict[str, Controller]:
         members = self._lifecycle.groups.entries()

@@ -65,7 +65,7 @@ class PageHandler:
 
 
 class DataHandler:
-    """Answers the requests for data, of whoever may read it."""
+    """Answers the requests for data."""
 
     def __init__(self, dashboard: Dashboard) -> None:
         self._dashboard = dashboard

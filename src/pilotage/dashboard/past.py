@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 
@@ -16,7 +17,7 @@ Timed = tuple[float, EventNote]
 def changes_since(events: Iterable[Timed], moment: float) -> dict[Key, bytes | None]:
     """The bytes that objects had at a moment of the loop, for those that have changed since; None: it did not exist."""
     found: dict[Key, bytes | None] = {}
-    for at, note in sorted(events, key=lambda pair: pair[0], reverse=True):
+    for at, note in [*sorted(events, key=lambda pair: pair[0])][::-1]:  # of one moment, the last one first
         event, kind = note.event, note.origin.kind
         if at > moment and kind is not None and not event.is_unchanged and event.type != "generic":
             found[kind, event.namespace, event.name] = event.old_data
@@ -24,21 +25,16 @@ def changes_since(events: Iterable[Timed], moment: float) -> dict[Key, bytes | N
 
 
 def events_since(history: History, waiting: Iterable[Cause], moment: float = -math.inf) -> list[Timed]:
-    """The events that came after a moment of the loop: those that led to reconciles, those that predicates dropped, and
-    those that wait on queues. One that led to several reconciles comes once."""
-    found: dict[int, Timed] = {}
-    for dropped in reversed(history.dropped.notes):
-        if dropped.at <= moment:
-            break
-        found[id(dropped.note)] = dropped.at, dropped.note
-    causes = [*waiting]
-    for run in reversed(history.ring.entries):
-        if run.began <= moment:
-            break
+    """The events that came after a moment of the loop, those of one object in their order: events that led to
+    reconciles, that predicates dropped, and that wait on queues. One that led to several reconciles comes once."""
+    dropped = itertools.takewhile(lambda each: each.at > moment, reversed(history.dropped.notes))
+    runs = [*itertools.takewhile(lambda run: run.began > moment, reversed(history.ring.entries))]
+    causes: list[Cause] = [(each.at, each.note) for each in dropped]
+    causes.reverse()
+    for run in reversed(runs):
         causes += run.notes
-    for at, note in causes:
-        if at > moment and isinstance(note, EventNote):
-            found[id(note)] = at, note
+    causes += waiting
+    found = {id(note): (at, note) for at, note in causes if at > moment and isinstance(note, EventNote)}
     return [*found.values()]
 
 

@@ -116,8 +116,9 @@ def versions(sources: Sources, key: Key, events: Iterable[Timed], moment: float 
     found: dict[tuple[str, str], Version] = {}
     for at, note in events:
         event, of = note.event, note.origin.kind
+        is_resync = event.is_unchanged and not event.is_in_initial_list
         is_own = (event.namespace, event.name) == (namespace, name)
-        if not is_own or at > moment or of is None or of.group_kind != kind.group_kind or event.is_unchanged:
+        if not is_own or at > moment or of is None or of.group_kind != kind.group_kind or is_resync:
             continue
         cause = sources.history.stories.event(at, note)
         version = Version(cause.at, cause.version, cause.type, cause.changes, cause.reconcile)

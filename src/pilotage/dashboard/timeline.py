@@ -65,11 +65,7 @@ def _selects_run(sources: Sources, selects: Selects, run: Run, notes: Sequence[E
     return (
         selects(str(kind.group_kind) if kind is not None else "", request.namespace, request.name)
         or any(selects(_kind(note), note.event.namespace, note.event.name) for note in notes)
-        or any(
-            isinstance(step, CallNote)
-            and selects(sources.history.stories.kind_of(step), step.request.namespace, step.request.name)
-            for step in run.steps
-        )
+        or any(isinstance(step, CallNote) and selects(*_target(sources, step)) for step in run.steps)
     )
 
 
@@ -92,20 +88,16 @@ def _bar(sources: Sources, run: Run, notes: Sequence[EventNote]) -> Bar:
 
 
 def _writes(sources: Sources, run: Run) -> list[Written]:
-    stories = sources.history.stories
     return [
-        Written(
-            at=sources.time_of(step.began),
-            verb=step.request.verb.value,
-            kind=stories.kind_of(step),
-            namespace=step.request.namespace,
-            name=step.request.name,
-            reconcile=run.number,
-            error=step.error,
-        )
+        Written(sources.time_of(step.began), step.request.verb.value, *_target(sources, step), run.number, step.error)
         for step in run.steps
         if isinstance(step, CallNote) and step.request.verb not in READS
     ]
+
+
+def _target(sources: Sources, call: CallNote) -> tuple[str, str, str]:
+    kind, namespace, name = sources.history.stories.target_of(call)
+    return str(kind), namespace, name
 
 
 def _events(
@@ -116,7 +108,7 @@ def _events(
         for at, note in events_since(sources.history, sources.waiting(), since)
         if at <= until and selects(_kind(note), note.event.namespace, note.event.name)
     ]
-    found.sort(key=lambda pair: pair[0])
+    found.sort(key=lambda pair: (pair[0], *caused.get(id(pair[1]), ())))
     return [
         Moment(
             at=sources.time_of(at),

@@ -45,7 +45,8 @@ class Leader(Value, frozen=True):
 
 
 class Series(Value, frozen=True):
-    """The last five minutes in steps. `t` has the seconds since 1970 at which each step ends."""
+    """The last five minutes in steps. `t` has the seconds since 1970 at which each step ends; the last one is not
+    over."""
 
     t: tuple[int, ...]
     rate: tuple[float, ...]

@@ -27,7 +27,7 @@ from pilotage.history.records import (
 from pilotage.history.secrets import Hider
 from pilotage.history.stories import IDENTITY, NO_KIND, Cause, LogLine, Read, Reconcile, Write
 from pilotage.meta import objects
-from pilotage.meta.kinds import GroupVersion, GroupVersionKind
+from pilotage.meta.kinds import GroupKind, GroupVersion, GroupVersionKind
 from pilotage.meta.objects import Header
 from pilotage.rest import APIRequest, PatchType, Verb
 from pilotage.rest.request import READS
@@ -104,9 +104,11 @@ class StoryBuilder:
         """The story of one cause of a reconcile."""
         return self._cause(at, note)
 
-    def kind_of(self, call: CallNote) -> str:
-        """The kind of the object of a call, as `Kind.group`."""
-        return str(self._kind(call.request, _object_in(call)).group_kind)
+    def target_of(self, call: CallNote) -> tuple[GroupKind, str, str]:
+        """The kind, the namespace and the name of the object of a call. A create has the name in its body."""
+        request, data = call.request, _object_in(call)
+        name = request.name or _header(data).name or _header(request.body).name
+        return self._kind(request, data).group_kind, request.namespace, name
 
     def writer_of(self, note: EventNote) -> int:
         """The number of the reconcile whose write an event shows; 0: another writer made it."""

@@ -176,7 +176,7 @@ class Manager:
 
     @property
     def ui_url(self) -> str:
-        """The address of the live page, with its token: whoever has it can read all objects of the caches."""
+        """The address of the live page, with its token: with it, all objects of the caches can be read."""
         if self._page is None:
             raise InvalidDefinition("there is no live page: ui_bind_address is not set, or the manager is not open")
         return self._page.url
