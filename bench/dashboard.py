@@ -2,8 +2,8 @@
 
     python -m bench.dashboard
 
-Prints the time to the first paint, the longest task of the main thread of the page, the CPU time of the program with and
-without a viewer, what of it is computed for the page, and the bytes that one viewer receives.
+Prints the time to the first paint, the longest task of the main thread of the page, the CPU time of the program with
+and without a viewer, what of it is computed for the page, and the bytes that one viewer receives.
 """
 
 from __future__ import annotations

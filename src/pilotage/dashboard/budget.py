@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 SHARE = 0.012
 """Of one core. The stream and the network take the rest of two percent."""
-BURST = 0.5
+BURST = 0.3
 """Seconds of CPU time that may be spent at once, after a while without requests."""
 
 
