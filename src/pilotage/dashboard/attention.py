@@ -7,8 +7,8 @@ from datetime import datetime
 
 from pilotage.controller.controller import ControllerStatistics
 from pilotage.controller.request import Request
-from pilotage.dashboard.follower import Follower
 from pilotage.dashboard.gathering import Gathered
+from pilotage.dashboard.state.follower import Follower
 from pilotage.dashboard.values import Attention
 
 MOST = 50

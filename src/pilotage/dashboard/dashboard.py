@@ -10,14 +10,14 @@ from datetime import datetime
 
 from pilotage.controller.request import Request
 from pilotage.dashboard.astest import as_test
-from pilotage.dashboard.facts import Facts
-from pilotage.dashboard.follower import Follower, follower_at
 from pilotage.dashboard.gathering import Sources
-from pilotage.dashboard.objects import ObjectIndex, Placed, matcher
 from pilotage.dashboard.overview import overview, past_overview
-from pilotage.dashboard.past import changes_since, events_since, oldest
 from pilotage.dashboard.query import BadQuery, Query
 from pilotage.dashboard.rows import RowMaker, detail, document, gpu_rows
+from pilotage.dashboard.state.facts import Facts
+from pilotage.dashboard.state.follower import Follower, follower_at
+from pilotage.dashboard.state.objects import ObjectIndex, Placed, matcher
+from pilotage.dashboard.state.past import changes_since, events_since, oldest
 from pilotage.dashboard.stream import Stream
 from pilotage.dashboard.summaries import newest, story, summary
 from pilotage.dashboard.timeline import Selects, timeline

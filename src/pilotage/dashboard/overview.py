@@ -7,9 +7,9 @@ import msgspec
 from pilotage.controller.controller import ControllerStatistics
 from pilotage.controller.request import Request
 from pilotage.dashboard.attention import NextOf, attention
-from pilotage.dashboard.follower import Follower
 from pilotage.dashboard.gathering import Gathered, Sources
-from pilotage.dashboard.past import oldest
+from pilotage.dashboard.state.follower import Follower
+from pilotage.dashboard.state.past import oldest
 from pilotage.dashboard.values import Attention, ControllerRow, Overview
 
 

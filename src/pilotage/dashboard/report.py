@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 from pilotage.dashboard.dashboard import Dashboard
-from pilotage.dashboard.facts import Facts
 from pilotage.dashboard.gathering import Sources
 from pilotage.dashboard.page import report_page
-from pilotage.dashboard.past import events_since
 from pilotage.dashboard.query import Query
 from pilotage.dashboard.rows import document, versions
+from pilotage.dashboard.state.facts import Facts
+from pilotage.dashboard.state.past import events_since
 from pilotage.dashboard.summaries import story, summary
 from pilotage.dashboard.timeline import timeline
 from pilotage.dashboard.values import ObjectList, Overview, Story, Summary, Timeline, Version, encode

@@ -11,10 +11,10 @@ import msgspec
 from pilotage.controller.controller import ControllerStatistics
 from pilotage.controller.request import Request
 from pilotage.dashboard.attention import NextOf
-from pilotage.dashboard.follower import Follower, LastRun
 from pilotage.dashboard.gathering import Gathered, Sources
-from pilotage.dashboard.objects import Key, ObjectIndex, Placed
-from pilotage.dashboard.past import Timed, events_since
+from pilotage.dashboard.state.follower import Follower, LastRun
+from pilotage.dashboard.state.objects import Key, ObjectIndex, Placed
+from pilotage.dashboard.state.past import Timed, events_since
 from pilotage.dashboard.values import GPURow, ObjectDetail, ObjectRow, Owner, State, Version
 from pilotage.errors import DecodeError
 from pilotage.history.records import Run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from pilotage.dashboard.gathering import Sources
-from pilotage.dashboard.past import events_since
+from pilotage.dashboard.state.past import events_since
 from pilotage.dashboard.values import Bar, Moment, Timeline, Written
 from pilotage.history.records import CallNote, EventNote, Run
 from pilotage.rest.request import READS

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from pilotage.dashboard.figures import Tally
+from pilotage.dashboard.state.figures import Tally
 from pilotage.history.history import History
 from pilotage.history.records import Run
 from pilotage.meta.bounds.recent import Recent

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from pilotage.dashboard.figures import WINDOW, Tally, bin_of, quantile
+from pilotage.dashboard.state.figures import WINDOW, Tally, bin_of, quantile
 from pilotage.dashboard.values import Series
 from pilotage.history.records import TextNote
 from tests.counting import counted_lines
-
-from .records import Happened, new_history, recorded
+from tests.dashboard.records import Happened, new_history, recorded
 
 HISTORY = new_history()
 JOURNAL = HISTORY.journal("c", None)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilotage.dashboard.objects import ObjectIndex, matcher
+from pilotage.dashboard.state.objects import ObjectIndex, matcher
 from pilotage.history.secrets import Hider
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.reflector.intake import Item
 from tests.counting import counted_lines
-
-from .records import BOOK, book
+from tests.dashboard.records import BOOK, book
 
 SECRET = GroupVersionKind("", "v1", "Secret")
 

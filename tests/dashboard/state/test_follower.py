@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pilotage.dashboard.follower import Follower, follower_at
+from pilotage.dashboard.state.follower import Follower, follower_at
 from pilotage.history.records import TextNote
 from tests.counting import counted_lines
-
-from .records import BOOK, Happened, new_history, recorded
+from tests.dashboard.records import BOOK, Happened, new_history, recorded
 
 
 def test_each_run_is_reported_once_when_it_has_ended() -> None:

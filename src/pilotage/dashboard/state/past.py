@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterable
 
-from pilotage.dashboard.objects import Key
+from pilotage.dashboard.state.objects import Key
 from pilotage.history.history import History
 from pilotage.history.records import Cause, EventNote
 

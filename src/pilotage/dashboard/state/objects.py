@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from pilotage.dashboard.facts import Facts, facts_of
+from pilotage.dashboard.state.facts import Facts, facts_of
 from pilotage.dashboard.values import KindCount
 from pilotage.history.secrets import Hider
 from pilotage.meta import objects

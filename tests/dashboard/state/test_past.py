@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pilotage.dashboard.past import changes_since, events_since, oldest
+from pilotage.dashboard.state.past import changes_since, events_since, oldest
 from pilotage.history.records import TextNote
-
-from .records import BOOK, Happened, book, event, new_history, recorded
+from tests.dashboard.records import BOOK, Happened, book, event, new_history, recorded
 
 ONE, TWO, THREE = book(version=1), book(version=2), book(version=3)
 KEY = (BOOK, "default", "a")

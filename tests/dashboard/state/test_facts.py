@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from pilotage.dashboard.facts import facts_of
+from pilotage.dashboard.state.facts import facts_of
 from pilotage.dashboard.values import Condition, State
-
-from .records import BOOK, book
+from tests.dashboard.records import BOOK, book
 
 
 def state(**status: Any) -> State:
