@@ -15,7 +15,6 @@ import logging
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pilotage as pt
 from pilotage.dashboard import page
@@ -124,12 +123,14 @@ async def run(objects: int, rate: float) -> None:
             book = await manager.client.get(Book, request.name, namespace=request.namespace)
             return pt.Result(requeue_after=3600 + book.status.seen % 7)
 
-        pt.ControllerBuilder(manager).for_(Shelf).owns(ConfigMap).complete(reconcile_shelf)
-        pt.ControllerBuilder(manager).for_(Book).complete(reconcile_book)
+        controllers = [
+            pt.ControllerBuilder(manager).for_(Shelf).owns(ConfigMap).complete(reconcile_shelf),
+            pt.ControllerBuilder(manager).for_(Book).complete(reconcile_book),
+        ]
         running = asyncio.create_task(manager.start(), name="manager")
         await manager.ready()
         await asyncio.sleep(1.0)
-        while _queued(manager):  # noqa: ASYNC110 - a queue that was empty once may fill again
+        while any(each.statistics().ready for each in controllers):  # noqa: ASYNC110 - a queue that was empty once may fill again
             await asyncio.sleep(0.05)
         changing = asyncio.create_task(change(client, names, rate), name="changes") if rate else None
         await asyncio.to_thread(_answer, manager, cost)
@@ -137,11 +138,6 @@ async def run(objects: int, rate: float) -> None:
             if task is not None:
                 task.cancel()
                 await asyncio.wait([task])
-
-
-def _queued(manager: pt.Manager) -> bool:
-    page: Any = manager._page
-    return any(each.statistics().ready for each in page.dashboard.sources.controllers())
 
 
 def _answer(manager: pt.Manager, cost: Cost) -> None:

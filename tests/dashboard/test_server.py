@@ -14,8 +14,11 @@ import pytest
 
 import pilotage as pt
 from pilotage.dashboard import page
+from pilotage.dashboard.beside import Beside
+from pilotage.dashboard.server import PageServer
 from pilotage.http.client import HTTPClient
 from pilotage.http.messages import ClientResponse, Handler, HTTPRequest, HTTPResponse
+from pilotage.http.server import serve
 from pilotage.types.core.v1 import ConfigMap
 
 from .pages import PLACEHOLDER
@@ -236,3 +239,49 @@ async def test_the_page_is_served_while_the_program_runs() -> None:
             running.cancel()
             with suppress(asyncio.CancelledError):
                 await running
+
+
+@asynccontextmanager
+async def beside(data: Handler) -> AsyncIterator[Client]:
+    """A page beside a program whose data is served by a handler."""
+    async with serve(data) as program, HTTPClient(*program.address) as upstream:
+        server = PageServer(Beside(upstream), "127.0.0.1:0")
+        await server.open()
+        async with HTTPClient(*server.address) as http:
+            yield Client(http, server.token)
+        await server.close()
+
+
+async def test_a_page_beside_a_program_has_the_data_of_the_program() -> None:
+    async with pt.Manager(pt.Cluster.embedded()) as manager, beside(manager.page_handler) as client:
+        assert (await client.http.request("GET", "/ui/")).status == 200
+        assert (await client.http.request("GET", "/ui/api/overview")).status == 401
+        answer = await client.get("overview")
+        assert msgspec.json.decode(answer.body)["leader"] == {"state": "off", "holder": ""}
+        assert (await client.get("objects?limit=x")).status == 400
+        async with client.http.stream("GET", "/ui/api/stream", [("Authorization", f"Bearer {client.token}")]) as stream:
+            async for chunk in stream:
+                assert chunk == b"retry: 1000\n\n"
+                break
+
+
+async def test_a_page_beside_a_program_passes_no_headers_on() -> None:
+    async def hostile(request: HTTPRequest) -> HTTPResponse:
+        assert not request.headers.get("authorization")
+        return HTTPResponse(200, (("Content-Type", "text/html"), ("Access-Control-Allow-Origin", "*")), b"<script>")
+
+    async with beside(hostile) as client:
+        answer = await client.get("overview")
+        assert answer.headers.get("content-type") == "text/plain; charset=utf-8"
+        assert not answer.headers.get("access-control-allow-origin")
+
+
+async def test_a_page_beside_a_program_that_has_ended_says_so() -> None:
+    async with HTTPClient("127.0.0.1", 1) as upstream:
+        server = PageServer(Beside(upstream), "127.0.0.1:0")
+        await server.open()
+        async with HTTPClient(*server.address) as http:
+            client = Client(http, server.token)
+            assert (await client.get("overview")).status == 502
+            assert (await client.get("stream")).status == 502
+        await server.close()

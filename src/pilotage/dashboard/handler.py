@@ -21,7 +21,7 @@ _OBJECT = ("kind", "namespace", "name")
 _MOST_READ = 0.05
 """Seconds that reading the objects counts at most: other tasks run meanwhile."""
 _RECONCILE = re.compile(r"reconciles/([0-9]{1,18})")
-_STREAM = "stream"
+STREAM = f"{API}stream"
 
 _View = Callable[[Query], object]
 _OF_OBJECTS = ("objects", "object", "gpus", "test")
@@ -29,22 +29,13 @@ _OF_OBJECTS = ("objects", "object", "gpus", "test")
 
 
 class PageHandler:
-    """Serves the page and its data. Without a `token`, `guard` decides who may read the data."""
+    """Serves the page, and its data to those who have the `token`. Without one, `data` decides itself who may read."""
 
-    def __init__(
-        self,
-        dashboard: Dashboard,
-        token: str,
-        hosts: Callable[[], Sequence[str]],
-        *,
-        guard: Callable[[Handler], Handler] | None = None,
-    ) -> None:
-        """`hosts` are the names by which the server is reached, in the form of the header Host."""
+    def __init__(self, data: Handler, token: str, hosts: Callable[[], Sequence[str]]) -> None:
+        """`hosts` are the names by which the server is reached, in the form of the header Host; none: any."""
+        self._data = data
         self._token = token
         self._hosts = hosts
-        self._guard = guard
-        self._data = DataHandler(dashboard)
-        self._guarded: Handler = self._data if guard is None else guard(self._data)
 
     async def __call__(self, request: HTTPRequest) -> HTTPResponse | StreamingResponse:
         scheme = "https" if request.peer.secure else "http"
@@ -58,10 +49,10 @@ class PageHandler:
             return HTTPResponse(308, (("Location", PAGE), *data_headers("text/plain")))
         if not path.startswith(API):
             return failure(404, "there is no such page: open /ui/")
-        if self._guard is None and not has_token(request, self._token):
+        if self._token and not has_token(request, self._token):
             more = ("WWW-Authenticate", "Bearer")
             return failure(401, "the token is missing or wrong: open the whole address that the program printed", more)
-        return await self._guarded(request)
+        return await self._data(request)
 
 
 class DataHandler:
@@ -86,7 +77,7 @@ class DataHandler:
         path, _, text = request.target.partition("?")
         name = path.removeprefix(API)
         try:
-            if name == _STREAM:
+            if path == STREAM:
                 Query(text, ())
                 return self._stream(request)
             if (found := _RECONCILE.fullmatch(name)) is not None:

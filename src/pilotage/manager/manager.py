@@ -181,6 +181,13 @@ class Manager:
             raise InvalidDefinition("there is no live page: ui_bind_address is not set, or the manager is not open")
         return self._page.url
 
+    @cached_property
+    def page_handler(self) -> Handler:
+        """The data of the live page, to serve it where only the user can reach it: it does not check who asks."""
+        from pilotage.dashboard.server import data_handler
+
+        return data_handler(self, self._lifecycle)
+
     @property
     def webhook_server(self) -> WebhookServer:
         """The server of the program's webhooks: that of the options, else one that is made on first use."""
@@ -481,9 +488,9 @@ class Manager:
 
         if self._supervision is None or parse_bind_address(self.options.ui_bind_address) is None:
             return
-        from pilotage.dashboard.server import PageServer
+        from pilotage.dashboard.server import page_server
 
-        self._page = page = PageServer(self, self._lifecycle)
+        self._page = page = page_server(self, self.page_handler)
         await page.open()
         exits.push_async_callback(page.close)
         self.add(page)
