@@ -29,6 +29,7 @@ COMMANDS = (
         "demo",
         "serve",
         "why",
+        "ui",
         "device",
         "crd",
         "types",
