@@ -85,7 +85,7 @@ async def test_objects_are_listed_below_their_owners(pilotage_env: Environment) 
         (KIND, "b", 0),
         ("ConfigMap", "b", 1),
     ]
-    assert found.rows[1].owner == Owner("Book", "default", "a")
+    assert found.rows[1].owner == Owner(KIND, "default", "a")
     assert found.rows[0].last_result == "success"
     assert found.rows[0].age is not None
     assert [(count.kind, count.count) for count in found.kinds] == [(KIND, 2), ("ConfigMap", 2)]
@@ -307,4 +307,4 @@ async def test_gpus_are_shown_with_their_health(pilotage_env: Environment) -> No
     await pilotage_env.run_until_idle()
     await dashboard.read_objects()
     (row,) = dashboard.gpus(query()).rows
-    assert (row.name, row.uuid) == ("gpu-0", "GPU-1")
+    assert (row.kind, row.name, row.uuid) == (str(GPU.__resource__.gvk.group_kind), "gpu-0", "GPU-1")

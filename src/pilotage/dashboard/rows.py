@@ -133,7 +133,7 @@ def gpu_rows(index: ObjectIndex, maker: RowMaker, node: str) -> tuple[GPURow, ..
     for placed in index.order:
         if placed.facts.kind.kind == "GPU":
             row = maker.row(placed)
-            rows.append(GPURow(row.name, _uuid(placed.facts.data), row.state, row.conditions, node))
+            rows.append(GPURow(row.kind, row.name, _uuid(placed.facts.data), row.state, row.conditions, node))
     return tuple(rows)
 
 

@@ -127,7 +127,7 @@ class Overview(Value, frozen=True, rename={"since": "from"}):
 
 
 class Owner(Value, frozen=True):
-    """The object that owns another."""
+    """The object that owns another. Its kind is `Kind.group`."""
 
     kind: str
     namespace: str
@@ -261,6 +261,7 @@ class Timeline(Value, frozen=True):
 
 
 class GPURow(Value, frozen=True):
+    kind: str
     name: str
     uuid: str
     state: State

@@ -31,6 +31,7 @@ _MOST_TEXT = 253
 
 
 class _Owner(msgspec.Struct, rename="camel", gc=False):
+    api_version: str = ""
     kind: str = ""
     name: str = ""
     uid: str = ""
@@ -102,7 +103,9 @@ class Facts(msgspec.Struct, gc=False):
         self.version, self.uid = metadata.resource_version, metadata.uid
         self.created = _time(metadata.creation_timestamp)
         owner = _owner(metadata.owner_references or ())
-        self.owner_uid, self.owner_kind, self.owner_name = owner.uid, owner.kind, owner.name
+        self.owner_uid, self.owner_name = owner.uid, owner.name
+        group = owner.api_version.rpartition("/")[0]
+        self.owner_kind = f"{owner.kind}.{group}" if group else owner.kind
         self.conditions = _conditions(status)
         phase = (status.phase or "") if status is not None else ""
         self.state = state_of(self.conditions, phase, is_deleting=metadata.deletion_timestamp is not None)
