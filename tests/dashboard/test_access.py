@@ -66,6 +66,13 @@ def test_a_browser_states_which_site_asks(site: str, answer: int) -> None:
     assert status(asked(("Host", HOSTS[0]), ("Sec-Fetch-Site", site))) == answer
 
 
+def test_a_link_of_another_site_may_open_the_page_but_no_frame_and_no_script() -> None:
+    link = ("Host", HOSTS[0]), ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate")
+    assert status(asked(*link, ("Sec-Fetch-Dest", "document"))) == 200
+    assert status(asked(*link, ("Sec-Fetch-Dest", "iframe"))) == 403
+    assert status(asked(*link[:2], ("Sec-Fetch-Mode", "cors"), ("Sec-Fetch-Dest", "empty"))) == 403
+
+
 @pytest.mark.parametrize(
     ("header", "admitted"),
     [

@@ -12,7 +12,8 @@ from pilotage.dashboard.values import Failure, encode
 from pilotage.http.messages import HTTPRequest, HTTPResponse
 
 _ALLOWED_SITES = ("", "same-origin", "none")
-"""Values of Sec-Fetch-Site: none is an address that the user typed."""
+"""Values of Sec-Fetch-Site: none is an address that the user typed. A link of another site may open the page, which has
+no data: that site cannot read it."""
 _INLINE = {
     "script": re.compile(
         rb"<script(?![^>]*\b(?:src|type\s*=\s*[\"']application/json))[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE
@@ -43,7 +44,8 @@ def refusal(request: HTTPRequest, hosts: Sequence[str], scheme: str) -> HTTPResp
     origins = headers.all("origin")
     if origins and [each.lower() for each in origins] != [f"{scheme}://{host}"]:
         return failure(403, "requests of other origins are refused")
-    if headers.get("sec-fetch-site").lower() not in _ALLOWED_SITES:
+    is_opened = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    if headers.get("sec-fetch-site").lower() not in _ALLOWED_SITES and not is_opened:
         return failure(403, "requests of other sites are refused")
     return None
 

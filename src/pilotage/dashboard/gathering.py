@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from pilotage.cache.informer import Informer
+from pilotage.client.config import without_secrets
 from pilotage.controller.controller import Controller, ControllerStatistics
 from pilotage.controller.request import Request
 from pilotage.dashboard.values import Leader, Program, Watch
@@ -63,7 +64,7 @@ class Sources:
             version=installed_version("source"),
             started=self._started,
             python=platform.python_version(),
-            storage=cluster.server_url or "an API server in this process",
+            storage=without_secrets(cluster.server_url) if cluster.server_url else "an API server in this process",
         )
 
     def time_of(self, moment: float) -> datetime:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import msgspec
 
 from pilotage.controller.controller import ControllerStatistics
 from pilotage.controller.request import Request
-from pilotage.dashboard.attention import NextOf, attention
+from pilotage.dashboard.attention import MOST, NextOf, attention
 from pilotage.dashboard.gathering import Gathered, Sources
 from pilotage.dashboard.state.follower import Follower
 from pilotage.dashboard.state.past import oldest
@@ -36,6 +38,7 @@ def past_overview(sources: Sources, found: Gathered, follower: Follower, moment:
 
 def past_attention(follower: Follower, found: Gathered) -> tuple[Attention, ...]:
     """The objects whose last reconcile so far had failed."""
+    failed = ((key, last) for key, last in follower.last_runs.items() if last.error)
     return tuple(
         Attention(
             level="error",
@@ -47,8 +50,7 @@ def past_attention(follower: Follower, found: Gathered) -> tuple[Attention, ...]
             name=name,
             reconcile=last.number,
         )
-        for (controller, namespace, name), last in follower.last_runs.items()
-        if last.error
+        for (controller, namespace, name), last in itertools.islice(failed, MOST)
     )
 
 
