@@ -159,8 +159,9 @@ types: $(READY)  ## generate the built-in types
 reference: $(READY)  ## write the reference of the command line from its parser
 	$(BIN)/python -m hack.docs.reference docs/cli-reference.md
 
-pictures: $(READY)  ## draw the diagrams of the documentation, and record the session of the inventory example again (needs tmux)
+pictures: $(READY)  ## draw the diagrams of the documentation, and record its sessions in a terminal again (needs tmux)
 	$(BIN)/python -m hack.pictures.diagrams docs/pictures
+	$(BIN)/python -m hack.pictures.explain docs/pictures/explain.svg
 	$(BIN)/python -m hack.pictures.session examples/inventory/session.svg
 
 proto: $(READY)  ## compile the .proto files of the Device API

@@ -270,6 +270,7 @@ async def main() -> None:
     apart("bench.definitions")
     await measure_processes()
     apart("bench.history")
+    apart("bench.recording")
     apart("bench.loop")
     print(f"\npeak memory of this process: {peak_memory():.0f} MiB, now {memory() / 2**20:.0f} MiB")
 

@@ -95,6 +95,8 @@ def row(action: argparse.Action) -> str:
 def value(action: argparse.Action) -> str:
     if action.nargs == 0:
         return ""
+    if action.nargs == "?":
+        return f"[={action.metavar}]"
     return f" {action.metavar or '|'.join(action.choices or ()) or action.dest.upper()}"
 
 

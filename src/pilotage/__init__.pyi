@@ -69,6 +69,7 @@ from pilotage.errors import InvalidDefinition as InvalidDefinition
 from pilotage.errors import NotFound as NotFound
 from pilotage.errors import PilotageError as PilotageError
 from pilotage.errors import ServiceUnavailable as ServiceUnavailable
+from pilotage.history.recorded import recorded as recorded
 from pilotage.manager.errors import LeaderElectionLost as LeaderElectionLost
 from pilotage.manager.errors import NotIdle as NotIdle
 from pilotage.manager.manager import Manager as Manager

@@ -80,7 +80,7 @@ async def test_a_reconciler_that_triggers_itself_is_a_log_line_an_event_and_a_me
         (event,) = [one for one in await other.list(Event, namespace="default") if one.reason == "HotLoop"]
     sentence = (
         f"default/a was reconciled {IN_A_ROW} times in a row because of the writes of reconciles; the last write of "
-        "its reconcile was to configmaps default/a (resource version "
+        f"its reconcile was: patch ConfigMap default/a: data.n: '{IN_A_ROW}' → '{IN_A_ROW + 1}'; "
     )
     assert event.message is not None
     assert event.message.startswith(sentence)
@@ -116,7 +116,14 @@ async def test_controllers_that_trigger_each_other_are_reported(caplog: pytest.L
     async with started({"first": writes("1"), "second": writes("2")}) as other:
         await other.create(made())
         await asyncio.sleep(20)
-    assert {line.partition("controller=")[2].split()[0] for line in reports(caplog)} == {"first", "second"}
+    lines = reports(caplog)
+    assert {line.partition("controller=")[2].split()[0] for line in lines} == {"first", "second"}
+    last, caused = (
+        "the last write of its reconcile was: patch ConfigMap default/a",
+        "caused it: patch ConfigMap default/a",
+    )
+    assert any(f"{last}: data.x: '2' → '1'; controller second {caused}: data.x: '1' → '2'; " in line for line in lines)
+    assert any(f"{last}: data.x: '1' → '2'; controller first {caused}: data.x: '2' → '1'; " in line for line in lines)
 
 
 async def test_own_writes_that_converge_are_not_a_hot_loop(caplog: pytest.LogCaptureFixture) -> None:

@@ -9,7 +9,10 @@ import pytest
 
 import pilotage as pt
 from pilotage.device.v1alpha1 import GPU, GPUSpec
+from pilotage.history import HistoryOptions
+from pilotage.meta.kinds import GroupVersionKind
 from pilotage.testing import Environment
+from pilotage.testing.calls import Write, Writes
 from pilotage.testing.loop import BEGINNING
 from pilotage.types.coordination.v1 import Lease
 from pilotage.types.core.v1 import ConfigMap, Event, Secret
@@ -153,6 +156,41 @@ async def test_other_writes_than_expected_are_shown_as_a_difference(pilotage_env
         "    create v1 ConfigMap default/one",
         "  - create v1 Secret default/one",
         "  + patch testing.pilotage.dev/v1 Copy default/one status",
+        '      {"status":{"copied":1}}',
+    ]
+
+
+@pytest.mark.virtual_time
+async def test_the_content_of_a_patch_is_shown_without_secret_values() -> None:
+    options = pt.ManagerOptions(history=HistoryOptions(secret_fields=["data.token"]))
+    async with Environment(options=options) as env:
+        for kind in (ConfigMap, Secret):
+            await env.given(kind(metadata=pt.ObjectMeta(name="one", namespace="default")))
+        client = env.manager.client.with_namespace("default")
+        with env.writes() as writes:
+            await client.patch(ConfigMap, {"data": {"token": "swordfish", "text": "shown\x9b"}}, name="one")
+            await client.patch(Secret, {"stringData": {"password": "swordfish"}}, name="one")
+            await client.patch(ConfigMap, {"data": {"long": "x" * 2000}}, name="one")
+        with pytest.raises(AssertionError) as raised:
+            writes.assert_only()
+    text = str(raised.value)
+    assert "swordfish" not in text
+    assert '"text":"shown\\u009b"' in text
+    assert '{"stringData":{"password":"hash ' in text
+    assert max(map(len, text.splitlines())) < 1100
+
+
+def test_the_content_of_a_json_patch_of_a_secret_is_not_shown() -> None:
+    sent = b'[{"op": "add", "path": "/data/x", "value": "swordfish"}]'
+    kinds = [GroupVersionKind("", "v1", kind) for kind in ("Secret", "ConfigMap")]
+    writes = Writes(Write("patch", kind, "default", "one", sent=sent) for kind in kinds)
+    with pytest.raises(AssertionError) as raised:
+        writes.assert_only()
+    assert str(raised.value).splitlines()[1:] == [
+        "  + patch v1 Secret default/one",
+        "      (a JSON patch of a Secret)",
+        "  + patch v1 ConfigMap default/one",
+        '      [{"op":"add","path":"/data/x","value":"swordfish"}]',
     ]
 
 

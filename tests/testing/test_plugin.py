@@ -72,6 +72,49 @@ def test_a_failed_test_shows_the_errors_of_reconcilers_and_the_seed_that_repeats
     assert _order(again.stdout) == _order(first.stdout)
 
 
+STORIES = """
+import pilotage as pt
+from pilotage.testing import Environment
+from pilotage.types.core.v1 import ConfigMap, Secret
+
+
+def given(name: str) -> ConfigMap:
+    return ConfigMap(metadata=pt.ObjectMeta(name=name, namespace="default"), data={"password": "swordfish"})
+
+
+async def test_it(pilotage_env: Environment) -> None:
+    client = pilotage_env.manager.client
+
+    async def reconcile(request: pt.Request) -> None:
+        found = await client.get(ConfigMap, request)
+        if request.name == "copied":
+            meta = pt.ObjectMeta(name="copy", namespace="default")
+            await pt.create_or_patch(client, Secret(metadata=meta, string_data=found.data))
+        if request.name == "fails":
+            raise KeyError("the mistake")
+
+    pt.ControllerBuilder(pilotage_env.manager).for_(ConfigMap).complete(reconcile)
+    await pilotage_env.given(*(given(f"c{number}") for number in range(30)), given("copied"), given("fails"))
+    try:
+        await pilotage_env.run_until_idle(timeout=100)
+    except pt.NotIdle:
+        pass
+    assert False
+"""
+
+
+def test_a_failed_test_shows_its_last_reconciles_a_few_of_each_object_without_secrets(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(STORIES)
+    shown = run(tmp_path).stdout
+    story = shown.partition("- pilotage: reconciles -")[2]
+    assert "the last 20 of " in story
+    assert story.count("configmap default/fails") == 3
+    assert "result   error: KeyError: 'the mistake' at test_it.py:" in story
+    assert "default/c29  #" in story or "default/c0  #" in story
+    assert "wrote    create Secret default/copy: data.password: 'hash " in story
+    assert "swordfish" not in story
+
+
 CALLS = """
 import pilotage as pt
 from pilotage.testing import Environment

@@ -26,6 +26,7 @@ COMMANDS = (
         "init",
         "create",
         "run",
+        "replay",
         "demo",
         "serve",
         "why",

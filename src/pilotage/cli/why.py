@@ -1,4 +1,4 @@
-"""`pilotage why`: the story of one object, from a running program."""
+"""`pilotage why`: the story of one object, from a running program, a recording or a tool."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ def register(subparsers: Any) -> None:
         "pilotage why configmap/hello --field data.text",
         "pilotage why database/main --address 127.0.0.1:6060",
         "pilotage why todo/milk --storage sqlite:todo.db",
+        "pilotage why greeting/hello --recording history.rec",
     )
     command.add_argument("object", nargs="+", metavar="TYPE", help="the object: TYPE/NAME or TYPE NAME")
     add_value(command, "-n --namespace", "NAME", "its namespace (default: default)", "")
@@ -48,6 +49,7 @@ def register(subparsers: Any) -> None:
     place = command.add_argument_group("which program")
     add_value(place, "--pid", "PID", "the program with this process id", None, type=count)
     add_value(place, "--address", "ADDR", "HOST:PORT of its --debug-bind-address, or the path of its Unix socket", "")
+    add_value(place, "--recording", "FILE", "a program that has ended: the file of `pilotage run --record`", "")
     places.add_storage(place, f"what the last commands of a tool did on this storage: {places.STORAGES}", default="")
     places.add_tenant(place, default="default")
     command.set_defaults(run=why)
@@ -59,7 +61,13 @@ _FORMATS = "text or json (default: text)"
 def why(options: argparse.Namespace) -> int:
     """Ask a program, and print its answer."""
     kind, name = object_of(options.object)
-    if options.storage:
+    if options.recording:
+        from pilotage.recording.reader import read
+
+        if options.address or options.pid is not None or options.storage:
+            raise CommandError("--recording is a file; --storage, --pid and --address are other places: give one")
+        found = from_stories(read(options.recording), options)
+    elif options.storage:
         if options.address or options.pid is not None:
             raise CommandError("--storage is what a tool kept, --pid and --address are a running program: give one")
         found = from_stories(_kept(options), options)

@@ -12,8 +12,9 @@ from pilotage.client.client import Client
 from pilotage.client.session import Subject, add_subject
 from pilotage.cluster.readbarrier import ReadBarrier
 from pilotage.cluster.writes import WriteTracker
-from pilotage.errors import ApiError, NotFound
+from pilotage.errors import ApiError, NotFound, PilotageError
 from pilotage.history.records import CURRENT, ListNote, ReadNote
+from pilotage.history.tapes import Kept, failed_read
 from pilotage.meta.bounds.optionfields import SecondsField, check_fields, seconds_field
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.objectlist import ObjectList
@@ -66,16 +67,13 @@ class CachedClient(Client):
         if resource_version or (self._live_kinds and gvk_of(kind) in self._live_kinds):
             return await super()._get(kind, name, namespace, resource_version)
         subject = await self._session.subject(kind, namespace, name)
-        if not self._is_current(kind):
-            await self._wait_for_writes(kind, subject)
-        run = CURRENT.get()
         try:
+            if not self._is_current(kind):
+                await self._wait_for_writes(kind, subject)
             found = await self.cache.get(kind, name, namespace=subject.namespace)
-        except ApiError as error:
-            if run is not None and isinstance(error, NotFound):
-                run.add(ReadNote(subject.kind.gvk, subject.namespace, name, None))
-            raise add_subject(error, subject) from error.__cause__
-        if run is not None:
+        except PilotageError as error:
+            raise _failed(error, subject, name) from error.__cause__
+        if (run := CURRENT.get()) is not None:
             data = origin_of(found) or self._stored(kind, subject)
             run.add(ReadNote(subject.kind.gvk, subject.namespace, name, data))
         return found
@@ -85,17 +83,17 @@ class CachedClient(Client):
         if paged or gvk_of(kind) in self._live_kinds:
             return await super()._list(kind, namespace, options)
         subject = await self._session.collection(kind, namespace)
-        if not self._is_current(kind):
-            await self._wait_for_writes(kind, subject)
         try:
+            if not self._is_current(kind):
+                await self._wait_for_writes(kind, subject)
             found = await self.cache.list(
                 kind,
                 namespace=subject.namespace,
                 labels=options.label_selector or None,
                 fields=options.field_selector or None,
             )
-        except ApiError as error:
-            raise add_subject(error, subject) from error.__cause__
+        except PilotageError as error:
+            raise _failed(error, subject) from error.__cause__
         if (run := CURRENT.get()) is not None:
             selector = ",".join(filter(None, (options.label_selector, options.field_selector)))
             items = found.data if run.keeps_lists else None
@@ -149,6 +147,17 @@ class CachedClient(Client):
             barrier.close()
         self._barriers[informer] = _Barriers(parts, barriers)
         return barriers
+
+
+def _failed(error: PilotageError, subject: Subject, name: str = "") -> PilotageError:
+    """The error of a read, with its object. The current reconcile records it."""
+    run = CURRENT.get()
+    if run is not None:
+        if name and isinstance(error, NotFound):
+            run.add(ReadNote(subject.kind.gvk, subject.namespace, name, None))
+        elif run.tape is not None:
+            run.tape.keep(failed_read(subject.kind.gvk, subject.namespace, name), Kept.of(error))
+    return add_subject(error, subject) if isinstance(error, ApiError) else error
 
 
 class _Barriers(Value, frozen=True):

@@ -24,6 +24,7 @@ from pilotage.cluster.refusals import Refusals
 from pilotage.cluster.routing import Aggregation, RoutedTransport
 from pilotage.cluster.writes import TrackedTransport, WriteTracker
 from pilotage.errors import InvalidDefinition
+from pilotage.history.tapes import taped
 from pilotage.meta.bounds.texts import texts
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
@@ -182,7 +183,7 @@ class Cluster:
 
     def clock(self) -> datetime:
         """The current time, with a time zone: the embedded server's, else the machine's."""
-        return self._clock()
+        return taped(self._clock)
 
     @property
     def registry(self) -> Registry:

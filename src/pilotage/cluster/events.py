@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from pilotage.cluster import series
 from pilotage.cluster.correlation import ObjectReference, Occurrence
 from pilotage.errors import InvalidDefinition
+from pilotage.history.records import CURRENT, EVENT, LogNote
 from pilotage.meta.owners import Owner
 from pilotage.meta.scalars import times
 from pilotage.meta.validation import names
@@ -75,6 +78,16 @@ class EventRecorder:
             instance=self._instance,
         )
         self._broadcaster.send(occurrence)
+        if (run := CURRENT.get()) is not None:
+            run.add(LogNote(_loop_time(), EVENT, f"{type} {reason}: {message}"))
+
+
+def _loop_time() -> float:
+    """The time of the loop; in a thread, of the clock that it usually has."""
+    try:
+        return asyncio.get_running_loop().time()
+    except RuntimeError:
+        return time.monotonic()
 
 
 def _reference(obj: Owner) -> ObjectReference:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from pilotage.history.records import CallNote, Run
+from pilotage.history.records import CURRENT, CallNote, Run
 from pilotage.rest import APIRequest, Page, Response
 
 T = TypeVar("T", Response, Page)
@@ -22,9 +22,11 @@ async def recorded(
     call = CallNote(request, now())
     run.add(call)
     try:
-        answer = await send(request)
+        answer = await (send(request) if run.tape is None or run.tape.is_replayed else _outside(send, request))
     except BaseException as error:
         call.ended, call.error = now(), f"{type(error).__name__}: {error}".removesuffix(": ")
+        if run.tape is not None:
+            run.tape.failed(run, call, error)
         raise
     call.ended = now()
     if isinstance(answer, Response):
@@ -33,4 +35,15 @@ async def recorded(
         call.answer = answer
     else:
         call.answer = len(answer.items), answer.resource_version
+    if run.tape is not None:
+        run.tape.answered(run, call)
     return answer, (run, call)
+
+
+async def _outside(send: Callable[[APIRequest], Awaitable[T]], request: APIRequest) -> T:
+    """Send a request outside of the reconcile: what an API server in this process reads is not for its recording."""
+    token = CURRENT.set(None)
+    try:
+        return await send(request)
+    finally:
+        CURRENT.reset(token)

@@ -107,7 +107,7 @@ class WriteTracker:
             self._highest[key] = write.version
         if call is not None:
             run, made = call
-            run.journal.written(run, made, write.uid, write.version)
+            run.journal.written(run, made, write.uid, 0 if write.gone else write.version)
             run.last_write = key, write
         for subscriber in self._subscribers.get(key, ()):
             subscriber(write)

@@ -115,6 +115,7 @@ class Controller:
         self._stop_asked = False
         self._ended = asyncio.Event()
         self._workers: dict[asyncio.Task[None], Worker] = {}
+        self.reconciler = reconciler
         reconcile = reconcile_function(reconciler, self._stopping.is_set)
         self.queue: WorkQueue[Request] = (
             options.new_queue(name, options.rate_limiter)
@@ -180,6 +181,11 @@ class Controller:
             self._stopping.set()
             self.queue.shut_down()
             self._ended.set()
+
+    @property
+    def job(self) -> Job:
+        """What its workers share."""
+        return self._job
 
     @property
     def has_active_work(self) -> bool:

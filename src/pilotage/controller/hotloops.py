@@ -13,6 +13,7 @@ from collections.abc import Callable
 import msgspec
 
 from pilotage.controller.request import Request
+from pilotage.history.loops import loop_text
 from pilotage.history.records import Run
 from pilotage.manager.runs.idleness import self_triggered
 from pilotage.meta.bounds.recent import Recent
@@ -83,7 +84,7 @@ class HotLoops:
     def _report(self, request: Request, reconciles: int, run: Run) -> None:
         sentence = self._rows[request].sentence = self_triggered(
             f"{request} was reconciled {reconciles} times in a row because of the writes of reconciles",
-            run.last_write,
+            loop_text(run),
         )
         self._loop = asyncio.get_running_loop()
         self._log.warning("Hot loop", error=sentence)

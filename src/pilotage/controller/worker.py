@@ -128,10 +128,10 @@ class Worker:
         try:
             with self._tracked(request):
                 if traces is None:
-                    await self._reconcile(request, run)
+                    await self.reconcile(request, run)
                 else:
                     with self._span(traces, run, triggers):
-                        await self._reconcile(request, run)
+                        await self.reconcile(request, run)
                 if shows_debug:
                     result, seconds = run.result.partition("=")[0], round(loop.time() - began, 6)
                     log.debug("Reconciled", result=result, seconds=seconds, triggers=triggers)
@@ -162,7 +162,8 @@ class Worker:
         causes = traceparents(run.causes())
         return traces.span(f"Reconcile {self._job.controller}", attributes, causes=causes)
 
-    async def _reconcile(self, request: Request, run: Run) -> None:
+    async def reconcile(self, request: Request, run: Run) -> None:
+        """Call the reconciler, and record its result or its error. A replay calls it, too."""
         job = self._job
         try:
             result = _checked(await (job.reconcile(request) if not job.timeout else self._limited(request)))

@@ -70,7 +70,7 @@ def _selects_run(sources: Sources, selects: Selects, run: Run, notes: Sequence[E
 
 
 def _bar(sources: Sources, run: Run, notes: Sequence[EventNote]) -> Bar:
-    writers = {sources.history.stories.writer_of(note) for note in notes}
+    made = [sources.history.stories.made_by(note) for note in notes]
     namespace, name = run.request.namespace, run.request.name
     kind = run.journal.kind
     return Bar(
@@ -83,7 +83,7 @@ def _bar(sources: Sources, run: Run, notes: Sequence[EventNote]) -> Bar:
         began=sources.time_of(run.began),
         seconds=round((run.ended if run.ended is not None else sources.now()) - run.began, 6),
         result=run.result if run.ended is not None else "running",
-        caused_by=tuple(sorted(writers - {0})),
+        caused_by=tuple(sorted({writer.number for writer, _ in filter(None, made)})),
     )
 
 

@@ -37,7 +37,7 @@ def key_of(event: EventData) -> tuple[str, int] | None:
         return None
     try:
         header = objects.header(data)
-    except DecodeError:
+    except (DecodeError, RecursionError):
         return None
     return (header.uid, int(header.resource_version)) if header.resource_version.isdecimal() else None
 

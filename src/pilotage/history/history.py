@@ -126,6 +126,8 @@ class History:
         self.numbers = itertools.count(1)
         """The numbers of the reconciles."""
         self.listeners: tuple[Listener, ...] = ()
+        self.program = ""
+        """The program, as `pilotage run` takes it; recordings have it."""
         self.hash_key = os.urandom(16)
         """The key of the hashes of secret values."""
         self.anchor: tuple[float, datetime] | None = None
@@ -147,6 +149,19 @@ class History:
 
         set_listeners((*self.listeners, listener))
         return lambda: set_listeners(tuple(one for one in self.listeners if one is not listener))
+
+    def explain(self, write: Callable[[str], object] = print, only: str = "") -> Callable[[], None]:
+        """Write the lines of each reconcile from the next one on, as `pilotage run --explain`; the returned function
+        ends it.
+
+        `only` names the object: `default/main` or `database/main`. At most a hundred lines are written in a second;
+        then one line has the number of the reconciles that were left out.
+        """
+        from pilotage.history.narration.layout import laid_out
+        from pilotage.history.narration.narrator import Narrator
+        from pilotage.history.narration.selection import selected
+
+        return Narrator(self, lambda found: write("\n".join(laid_out(found))), selected(only)).close
 
     def reconciles(self, kind: Kind | None = None, name: str = "", *, namespace: str = "") -> Sequence[Reconcile]:
         """The reconciles that are in the history, the oldest first: all, those of a kind, or those of one object."""

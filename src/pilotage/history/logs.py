@@ -7,8 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pilotage.history.history import History
-from pilotage.history.records import CURRENT, LogNote
+from pilotage.history.records import CURRENT, LogNote, Named
+from pilotage.telemetry.lines import LogEvent, event_of, text_of
 
+_NO_VALUE = object()
+_OF_RECONCILE = {"controller", "controllerGroup", "controllerKind", "reconcileID"}
+"""Fields that every line of a reconcile has."""
 _OWN = ("pilotage.controller", "pilotage.client")
 """Loggers whose lines say what the history has anyway: results of reconciles, and requests."""
 
@@ -25,12 +29,21 @@ class HistoryHandler(logging.Handler):
         run = CURRENT.get()
         if run is None or run.journal.history is not self._history or record.name in _OWN:
             return
-        try:
-            text = record.getMessage()
-        except Exception:
-            self.handleError(record)
-            return
-        run.add(LogNote(self._now(), record.levelname, text))
+        run.add(LogNote(self._now(), record.levelname, event_text(record, run.request)))
+
+
+def event_text(record: logging.LogRecord, request: Named) -> str:
+    """The message of a line with its fields, without those that name its reconcile."""
+    event = event_of(record)
+    known = {"namespace": request.namespace, "name": request.name}
+    fields = {
+        key: value
+        for key, value in event.fields.items()
+        if key not in _OF_RECONCILE and known.get(key, _NO_VALUE) != value
+    }
+    error = fields.pop("error", None)
+    message = text_of(event.message) if error is None else f"{text_of(event.message)}: {text_of(error)}"
+    return str(LogEvent(message, fields))
 
 
 @contextmanager

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pilotage.history.history import Journal, Listener
+    from pilotage.history.tapes import Tape
 
 OVERHEAD = 300
 """The bytes that a record itself takes, about."""
@@ -165,8 +166,12 @@ class CallNote(msgspec.Struct, eq=False):
     """The uids and versions that the write left; version 0 where it deleted an object."""
 
 
+EVENT = "EVENT"
+"""The level of an Event that a reconcile recorded, for people who look at the object."""
+
+
 class LogNote(msgspec.Struct, gc=False, eq=False):
-    """A log line."""
+    """A log line, or an Event that was recorded."""
 
     at: float
     level: str
@@ -205,6 +210,8 @@ class Run(msgspec.Struct, eq=False):
     """How many reconciles in a row, each caused by a write of the one before, led to this one; known once it writes."""
     last_write: Any = None
     """Its last write, as the tracker of writes has it."""
+    tape: Tape | None = None
+    """Where a recording has the times, random numbers and other values that the reconcile reads."""
 
     def add(self, step: Step) -> None:
         """Record a step."""

@@ -66,6 +66,8 @@ class Write(Object, frozen=True, omit_defaults=True, kw_only=True, tag="write"):
     subresource: str = ""
     changes: tuple[Change, ...] = ()
     """The fields that it changed; of a create, all fields."""
+    set_by_server: int = 0
+    """How many of the last of these the server has added to a new object, such as defaults."""
     body: str = ""
     """What was sent, where the object before it is not known."""
     dry_run: bool = False
@@ -80,10 +82,11 @@ class Write(Object, frozen=True, omit_defaults=True, kw_only=True, tag="write"):
 
 
 class LogLine(Value, frozen=True, omit_defaults=True, kw_only=True, tag="log"):
-    """A line that a reconcile logged."""
+    """A line that a reconcile logged, or an Event that it recorded."""
 
     at: datetime
     level: str
+    """`INFO`, `WARNING`, …; `EVENT` of an Event."""
     text: str
 
     def __str__(self) -> str:
@@ -110,6 +113,8 @@ class Cause(Object, frozen=True, omit_defaults=True, kw_only=True):
     """The reason, where it is no event."""
     is_forgotten: bool = False
     """Whether the objects of the event were dropped from the history."""
+    is_repeated: bool = False
+    """Whether it caused an earlier attempt already, which has failed."""
 
     def __str__(self) -> str:
         from pilotage.history.text import cause_text
@@ -131,6 +136,8 @@ class Reconcile(Value, frozen=True, omit_defaults=True, kw_only=True):
     seconds: float = 0.0
     priority: int = 0
     causes: tuple[Cause, ...] = ()
+    in_a_row: int = 0
+    """How many reconciles before it, each caused by a write of the one before, led to it; only if it wrote, too."""
     steps: tuple[Read | Write | LogLine, ...] = ()
     skipped: int = 0
     """Steps that were not recorded: there were too many."""

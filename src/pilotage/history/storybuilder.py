@@ -35,7 +35,8 @@ from pilotage.rest.request import READS
 _MOST_BODY = 200
 """Characters of a body that are shown."""
 _EARLIER = 20_000
-"""Entries of the ring that are searched for the state of an object before a write."""
+"""Reconciles that are searched for the state of an object before a write."""
+_CLOCK_SLACK = 0.001
 _DECODER = msgspec.json.Decoder(dict[str, Any])
 _NO_OBJECT = Header()
 _WHOLE = ("", "status")
@@ -43,15 +44,18 @@ _WHOLE = ("", "status")
 
 
 class StoryBuilder:
-    """Makes the stories of one history."""
+    """Makes the stories of one history. `earlier` is how many reconciles are searched for the state before a write."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, earlier: int = _EARLIER) -> None:
         self._history = history
+        self._earlier = earlier
         self._hider = Hider(history.options.secret_fields, history.hash_key)
 
     def reconcile(self, run: Run) -> Reconcile:
         """The story of one reconcile, as far as it has come."""
         journal, request, history = run.journal, run.request, self._history
+        causes = {id(note): (at, note) for at, note in run.causes() if not _is_early(run, at, note)}
+        attempt = {id(note) for _, note in run.notes}
         first = min((at for at, _ in run.notes), default=run.began)
         return Reconcile(
             number=run.number,
@@ -63,7 +67,8 @@ class StoryBuilder:
             waited=round(max(0.0, run.began - first), 6),
             seconds=round((run.ended if run.ended is not None else run.began) - run.began, 6),
             priority=run.priority,
-            causes=tuple(self._cause(at, note) for at, note in run.causes()),
+            in_a_row=run.depth,
+            causes=tuple(self._cause(at, note, is_repeated=id(note) not in attempt) for at, note in causes.values()),
             steps=tuple(self._steps(run)),
             skipped=run.skipped,
             result=run.result if run.ended is not None else "running",
@@ -79,8 +84,9 @@ class StoryBuilder:
         changes: tuple[Change, ...] = ()
         if data is not None and before is not None and request.verb is not Verb.DELETE:
             changes = self._changes(before, data)
+        set_by_server: tuple[Change, ...] = ()
         if request.verb is Verb.CREATE:
-            changes = tuple(change for change in changes if not change.path.startswith(IDENTITY))
+            changes, set_by_server = self._of_new(changes, request)
         return Write(
             verb=_verb_of(request),
             kind=self._kind(request, data),
@@ -88,7 +94,8 @@ class StoryBuilder:
             name=request.name or header.name,
             version=header.resource_version,
             subresource=request.subresource,
-            changes=changes,
+            changes=(*changes, *set_by_server),
+            set_by_server=len(set_by_server),
             body=self._body(request) if before is None else "",
             dry_run=request.write.dry_run or request.delete.dry_run,
             error=call.error,
@@ -102,7 +109,7 @@ class StoryBuilder:
 
     def cause(self, at: float, note: Note) -> Cause:
         """The story of one cause of a reconcile."""
-        return self._cause(at, note)
+        return self._cause(at, note, is_repeated=False)
 
     def target_of(self, call: CallNote) -> tuple[GroupKind, str, str]:
         """The kind, the namespace and the name of the object of a call. A create has the name in its body."""
@@ -110,13 +117,14 @@ class StoryBuilder:
         name = request.name or _header(data).name or _header(request.body).name
         return self._kind(request, data).group_kind, request.namespace, name
 
-    def writer_of(self, note: EventNote) -> int:
-        """The number of the reconcile whose write an event shows; 0: another writer made it."""
-        event_key = chains.key_of(note.event)
-        made = self._made_by(event_key) if event_key is not None else None
-        if made is None and event_key is not None and note.event.type == "delete":
-            made = self._made_by((event_key[0], 0))
-        return made[0].number if made is not None else 0
+    def _of_new(self, changes: Iterable[Change], request: APIRequest) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
+        """The fields of a new object that were sent, and those that the server has added."""
+        sent = {change.path.replace("stringData.", "data.", 1) for change in self._changes(b"{}", request.body)}
+        shown = [change for change in changes if not change.path.startswith(IDENTITY)]
+        if not sent:  # not JSON
+            return tuple(shown), ()
+        own = tuple(change for change in shown if change.path in sent)
+        return own, tuple(change for change in shown if change.path not in sent)
 
     def dropped(self, dropped: DroppedNote) -> Cause:
         """The story of an event that led to no request."""
@@ -131,24 +139,23 @@ class StoryBuilder:
         """An object of a kind as it may be shown, also where its bytes do not name the kind."""
         return self._hider.hide(kind, _DECODER.decode(data))
 
-    def _cause(self, at: float, note: Note) -> Cause:
+    def _cause(self, at: float, note: Note, *, is_repeated: bool) -> Cause:
         if isinstance(note, EventNote):
-            return self._event(at, note)
+            return self._event(at, note, is_repeated=is_repeated)
         moment = self._history.time_of(at)
         if isinstance(note, RetryNote):
             kind = "retry" if note.error else "requeue"
-            return Cause(type=kind, at=moment, text=note.error or note.result, reconcile=note.number)
-        return Cause(type="added", at=moment, text=note.text)
+            text = note.error or note.result
+            return Cause(type=kind, at=moment, text=text, reconcile=note.number, is_repeated=is_repeated)
+        return Cause(type="added", at=moment, text=note.text, is_repeated=is_repeated)
 
-    def _event(self, at: float, note: EventNote) -> Cause:
+    def _event(self, at: float, note: EventNote, *, is_repeated: bool = False) -> Cause:
         event, kind = note.event, note.origin.kind
         old, new = event.old_data, event.new_data
         kind_of_event = event.type
         if event.is_unchanged:
             kind_of_event = "initial" if event.is_in_initial_list else "resync"
-        made = self._made_by(event_key) if (event_key := chains.key_of(event)) is not None else None
-        if made is None and event_key is not None and event.type == "delete":
-            made = self._made_by((event_key[0], 0))
+        event_key, made = chains.key_of(event), self.made_by(note)
         return Cause(
             type=kind_of_event,
             at=self._history.time_of(at),
@@ -162,10 +169,16 @@ class StoryBuilder:
             write=self.write(*made) if made is not None else None,
             reconcile=made[0].number if made is not None else 0,
             is_forgotten=new is None and old is None and event.type != "generic",
+            is_repeated=is_repeated,
         )
 
-    def _made_by(self, key: tuple[str, int]) -> tuple[Run, CallNote] | None:
-        return self._history.ring.writes.get(key)
+    def made_by(self, note: EventNote) -> tuple[Run, CallNote] | None:
+        """The write of this program that an event shows, and its reconcile."""
+        writes, key = self._history.ring.writes, chains.key_of(note.event)
+        if key is None:
+            return None
+        made = writes.get(key)
+        return writes.get((key[0], 0)) if made is None and note.event.type == "delete" else made
 
     def _steps(self, run: Run) -> Iterator[Read | Write | LogLine]:
         for step in run.steps:
@@ -225,7 +238,7 @@ class StoryBuilder:
         name = call.request.name or header.name
         own = run.steps[: run.steps.index(call)]
         states = (*_states(reversed(own)), *_events(note for _, note in reversed([*run.causes()])))
-        recent = zip(range(_EARLIER), reversed(self._history.ring.entries), strict=False)
+        recent = zip(range(self._earlier), reversed(self._history.ring.entries), strict=False)
         earlier = _events(note for _, entry in recent for _, note in entry.notes)
         for found, is_before in ((states, True), (earlier, False)):
             for namespace, of, data in found:
@@ -238,14 +251,14 @@ class StoryBuilder:
     def _changes(self, old: bytes | memoryview, new: bytes | memoryview) -> tuple[Change, ...]:
         try:
             return tuple(differences(self.document(old), self.document(new)))
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return ()
 
     def _body(self, request: APIRequest) -> str:
         """What was sent, without secret values."""
         try:
             document = self.document(request.body)
-        except (msgspec.DecodeError, TypeError, AttributeError):
+        except (msgspec.DecodeError, RecursionError, TypeError, AttributeError):
             return ""  # a JSON patch, or YAML
         if request.resource.resource == "secrets":
             self._hider.hide(None, document)
@@ -300,8 +313,16 @@ def _object_in(call: CallNote) -> bytes | memoryview | None:
 def _header(data: bytes | memoryview | None) -> Header:
     try:
         return objects.header(data) if data else _NO_OBJECT
-    except DecodeError:
+    except (DecodeError, RecursionError):
         return _NO_OBJECT
+
+
+def _is_early(run: Run, at: float, note: Note) -> bool:
+    """Whether a note is not why the reconcile began: it asked for a later one, and something else came before."""
+    if not isinstance(note, RetryNote) or note.error or len(run.notes) < 2:
+        return False
+    after = note.result.removeprefix("requeue_after=")
+    return after != note.result and at + float(after) > run.began + _CLOCK_SLACK
 
 
 def _precedes(data: bytes | memoryview, header: Header) -> bool:
@@ -342,7 +363,7 @@ def _kind_of_data(data: bytes | memoryview | None) -> GroupVersionKind | None:
     """The kind that an object names; None where it names none, as an item of a list does."""
     try:
         found = objects.envelope(data) if data else None
-    except DecodeError:
+    except (DecodeError, RecursionError):
         return None
     return _named_kind(found.api_version, found.kind) if found is not None else None
 

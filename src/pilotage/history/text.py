@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import NamedTuple
+
+from msgspec import UnsetType
 
 from pilotage.history.differences import Change, shown
 from pilotage.history.stories import Cause, Read, Reconcile, Write
+from pilotage.meta.scalars import times
 from pilotage.meta.text.counts import counted
 
 _WIDTH = 9
 _MOST_CHANGES = 6
 """Changes that are shown in a line; the others are counted."""
+_LONG = 100
+"""Seconds from which a duration has larger units."""
 _MOST_CAUSES = 20
 """Causes that are shown of one reconcile."""
 
-_HAPPENED = {
+HAPPENED = {
     "create": "was created",
     "update": "changed",
     "delete": "was deleted",
@@ -78,16 +84,22 @@ def cause_text(cause: Cause, *, names_client: bool = False) -> str:
     again = f" (reconcile #{cause.reconcile})" if cause.reconcile else ""
     if cause.type == "retry":
         return f"retry after {cause.text}{again}"
-    if cause.type not in _HAPPENED:
+    if cause.type not in HAPPENED:
         return f"{cause.text}{again}"
-    text = f"{cause.title} {_HAPPENED[cause.type]}"
+    text = f"{cause.title} {HAPPENED[cause.type]}"
     if cause.write is not None:
-        text = f"{cause.title} was {_DID.get(cause.write.verb, cause.write.verb)} by this program{again}"
+        text = f"{cause.title} was {own_verb(cause)} by this program{again}"
     elif names_client and cause.manager:
         text += _BY.get(cause.type, " (by {})").format(cause.manager)
     if cause.is_forgotten:
         return f"{text} (no longer in the history: which fields)"
     return f"{text}: {changes_text(cause.changes)}" if cause.changes else text
+
+
+def own_verb(cause: Cause) -> str:
+    """What a write of this program did to the object of an event; the update of a last finalizer deletes it."""
+    verb = cause.write.verb if cause.write is not None else ""
+    return "deleted" if cause.type == "delete" else _DID.get(verb, verb)
 
 
 def read_text(read: Read) -> str:
@@ -111,7 +123,9 @@ def write_text(write: Write) -> str:
     verb += f"{write.verb} {write.subresource} of" if write.subresource else write.verb
     text = f"{verb} {write.title}"
     if write.changes:
-        text += f": {changes_text(write.changes, values_alone=write.verb == 'create')}"
+        own = write.changes[: len(write.changes) - write.set_by_server]
+        server = f"{counted(write.set_by_server, 'field')} set by the server" if write.set_by_server else ""
+        text += f": {', and '.join(filter(None, (changes_text(own, values_alone=write.verb == 'create'), server)))}"
     elif write.body:
         text += f": sent {write.body}"
     elif not write.error and write.verb in ("update", "patch", "apply"):
@@ -120,12 +134,29 @@ def write_text(write: Write) -> str:
 
 
 def changes_text(changes: tuple[Change, ...], *, values_alone: bool = False) -> str:
-    """Changes in one line; of a new object its values alone."""
-    text = ", ".join(
-        f"{each.path}: {shown(each.new)}" if values_alone else str(each) for each in changes[:_MOST_CHANGES]
-    )
-    more = len(changes) - _MOST_CHANGES
+    """Changes in one line; of a new object its values alone. Several fields of one parent that are all new, or all
+    removed, are together: `status.conditions[Ready]: (none) → {type: 'Ready', status: 'True'}`."""
+    parts = []
+    for (parent, is_new), group in groupby(changes[:_MOST_CHANGES], _side):
+        members = [*group]
+        if not parent or len(members) == 1:
+            parts += [f"{each.path}: {shown(each.new)}" if values_alone else str(each) for each in members]
+            continue
+        values = (f"{each.path[len(parent) + 1 :]}: {shown(each.new if is_new else each.old)}" for each in members)
+        text = f"{{{', '.join(values)}}}"
+        if not values_alone:
+            text = f"(none) → {text}" if is_new else f"{text} → (none)"
+        parts.append(f"{parent}: {text}")
+    text, more = ", ".join(parts), len(changes) - _MOST_CHANGES
     return f"{text}, and {counted(more, 'more field')}" if more > 0 else text
+
+
+def _side(change: Change) -> tuple[str, bool]:
+    """The parent of a field that is new or removed, and whether it is new; else no parent."""
+    parent, dot, _ = change.path.rpartition(".")
+    is_new, is_removed = isinstance(change.old, UnsetType), isinstance(change.new, UnsetType)
+    is_member = dot and not change.path.endswith("]") and (is_new or is_removed)
+    return (parent if is_member else "", is_new)
 
 
 def result_text(reconcile: Reconcile) -> str:
@@ -137,6 +168,9 @@ def result_text(reconcile: Reconcile) -> str:
     return f"{text}{where}{took}{waited}"
 
 
-def duration_text(seconds: float) -> str:
-    """`1.2 ms` or `3.4 s`."""
-    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"
+def duration_text(seconds: float, digits: int = 3) -> str:
+    """`1.2 ms`, `3.4 s` or `59m`."""
+    if seconds >= _LONG:
+        return times.rounded(seconds)
+    number, unit = (seconds, "s") if seconds >= 1 else (seconds * 1000, "ms")
+    return f"{number:.0f} {unit}" if number >= 100 else f"{number:.{digits}g} {unit}"

@@ -390,7 +390,7 @@ class Manager:
     def _idleness(self) -> Idleness:
         from pilotage.manager.runs.idleness import Idleness
 
-        return Idleness(self._lifecycle, self.work, self._lag, self.cluster, self._members)
+        return Idleness(self._lifecycle, self.work, self._lag, self.cluster, self.history, self._members)
 
     async def run_once(
         self, kind: Kind, name: str, *, namespace: str = "", timeout: Seconds | None = None, horizon: Seconds = 0
@@ -428,6 +428,10 @@ class Manager:
                 await exits.enter_async_context(self.cluster)
             if self.options.history.enabled:
                 exits.enter_context(recorded_logs(self.history, asyncio.get_running_loop().time))
+                if self.options.history.file:
+                    from pilotage.recording.recorder import recorded_file
+
+                    exits.enter_context(recorded_file(self.history, lambda: self.rest_mapper.mappings))
             self._supervision = supervise(
                 self.options,
                 self.work,

@@ -83,7 +83,7 @@ class ConsoleFormatter(logging.Formatter):
     def _trace(self, record: logging.LogRecord, who: str, about: str) -> list[str]:
         if not record.exc_info or record.exc_info[1] is None:
             return []
-        places = [] if self._tracebacks else _program_lines(record.exc_info[1])
+        places = [] if self._tracebacks else program_lines(record.exc_info[1])
         lines = [escaped(line) for line in places or traceback_of(self, record).split("\n")]
         if not self._tracebacks and self._failures.is_repeated(who, about, "\n".join(lines)):
             return []
@@ -96,7 +96,7 @@ def _who(record: logging.LogRecord, fields: Mapping[str, object]) -> str:
     return escaped(name.removeprefix("pilotage.").removeprefix("controller-runtime."))
 
 
-def _program_lines(error: BaseException) -> list[str]:
+def program_lines(error: BaseException) -> list[str]:
     """The lines of the program in the tracebacks of an error and of its causes: `hello.py:25 in reconcile: raise …`.
 
     None if no line is in the program.

@@ -12,8 +12,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import Context, ContextVar, Token
 from functools import partial
 from typing import Any, Protocol
@@ -190,6 +190,19 @@ def configure_logging(
         if isinstance(other, _Handler):
             root.removeHandler(other)
     root.addHandler(handler)
+
+
+@contextmanager
+def filtered(is_shown: Callable[[logging.LogRecord], bool]) -> Iterator[None]:
+    """Leave out lines of `configure_logging` inside the block: those for which the function returns False."""
+    handlers = [handler for handler in logging.getLogger().handlers if isinstance(handler, _Handler)]
+    for handler in handlers:
+        handler.addFilter(is_shown)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(is_shown)
 
 
 class _Handler(logging.StreamHandler[LogStream]):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from pilotage.client.client import Client
 from pilotage.client.interception import Interceptor
 from pilotage.errors import InvalidDefinition
+from pilotage.history.secrets import Hider
 from pilotage.meta.documents import Document
 from pilotage.meta.forms import Kind, gvk_of, key_of
 from pilotage.meta.kinds import GroupKind, GroupVersionKind, GroupVersionResource
@@ -18,12 +21,17 @@ from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import APIRequest, Page, PatchType, Response, Transport, TransportWrapper, Verb
 from pilotage.rest.request import READS
+from pilotage.telemetry.lines import escaped
 
 VERBS = ("get", "list", "watch", "create", "update", "patch", "apply", "delete", "delete_all_of")
 """The calls of a client that can be made to fail."""
 
 _OWN = (GroupKind("", "Event"), GroupKind("events.k8s.io", "Event"), GroupKind("coordination.k8s.io", "Lease"))
 """Kinds that the runtime itself writes: recorded events, and the lease of a leader."""
+
+
+_MOST_CONTENT = 1000
+"""Characters of a patch that a failed assertion shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +60,47 @@ class Write:
 
 
 class Writes(list[Write]):
-    """The writes of a block, in their order."""
+    """The writes of a block, in their order. `secret_fields` are paths whose values are not shown."""
+
+    def __init__(self, writes: Iterable[Write] = (), secret_fields: Collection[str] = ()) -> None:
+        super().__init__(writes)
+        self._hider = Hider(secret_fields)
 
     def assert_only(self, *expected: str) -> None:
-        """Raise AssertionError with the differences unless the writes are these, in this order, and no others."""
+        """Raise AssertionError with the differences, and the content of patches that were not expected, unless the
+        writes are these, in this order, and no others."""
         __tracebackhide__ = True
         found = [str(write) for write in self]
         if found == list(expected):
             return
-        lines = difflib.ndiff(list(expected), found)
-        shown = "\n".join(f"  {line}" for line in lines if not line.startswith("?"))
+        shown = "\n".join(f"  {line}" for line in self._differences(expected, found))
         raise AssertionError(f"other writes than expected (- expected, + written):\n{shown}")
+
+    def _differences(self, expected: Sequence[str], found: Sequence[str]) -> Iterator[str]:
+        writes = iter(self)
+        for line in difflib.ndiff(expected, found):
+            if line.startswith("?"):
+                continue
+            yield line
+            if not line.startswith("-"):
+                write = next(writes)
+                if line.startswith("+") and (content := self._content(write)):
+                    yield f"    {content}"
+
+    def _content(self, write: Write) -> str:
+        """The document of a patch in one line; empty for other writes."""
+        if write.verb not in ("patch", "apply"):
+            return ""
+        try:
+            document = msgspec.json.decode(write.sent)
+        except msgspec.DecodeError:
+            return "(not JSON)"
+        if isinstance(document, dict):
+            self._hider.hide(write.gvk, document)
+        elif write.gvk.kind == "Secret":
+            return "(a JSON patch of a Secret)"
+        text = escaped(msgspec.json.encode(document).decode())
+        return text if len(text) <= _MOST_CONTENT else f"{text[:_MOST_CONTENT]}…"
 
 
 @dataclass(slots=True)
@@ -95,8 +133,9 @@ class Calls:
     """What the program under test calls. Writes and watches are seen on their way to the server, with their responses;
     get and list of a manager's client are seen before its cache answers them."""
 
-    def __init__(self, mapper: RESTMapper) -> None:
+    def __init__(self, mapper: RESTMapper, secret_fields: Collection[str] = ()) -> None:
         self._mapper = mapper
+        self._secret_fields = secret_fields
         self._faults: list[Fault] = []
         self._recorders: list[tuple[Writes, bool]] = []
         self._mappings: dict[GroupVersionResource, RESTMapping] = {}
@@ -109,7 +148,7 @@ class Calls:
 
     @contextmanager
     def record(self, *, everything: bool) -> Iterator[Writes]:
-        recorder = (Writes(), everything)
+        recorder = (Writes(secret_fields=self._secret_fields), everything)
         self._recorders.append(recorder)
         try:
             yield recorder[0]

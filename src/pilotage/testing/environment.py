@@ -32,7 +32,7 @@ from pilotage.meta.objects import copy_of
 from pilotage.meta.scalars.times import Clock
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import Transport
-from pilotage.testing import failures, waiting
+from pilotage.testing import failures, stories, waiting
 from pilotage.testing.calls import Calls, Fault, ObservedTransport, Writes
 from pilotage.testing.changes import Changes, ReadTransport
 from pilotage.testing.loop import VirtualLoop
@@ -61,9 +61,9 @@ class Environment:
     def __init__(self, cluster: Cluster | None = None, options: ManagerOptions | None = None) -> None:
         self.cluster = cluster if cluster is not None else Cluster.embedded(clock=loop_clock())
         """The API server."""
-        self._calls = Calls(self.cluster.rest_mapper)
-        self.cluster.wrap_transport(self._observe)
         options = options or ManagerOptions()
+        self._calls = Calls(self.cluster.rest_mapper, options.history.secret_fields)
+        self.cluster.wrap_transport(self._observe)
         self._on_failure = options.on_reconcile_failure
         options = replace(options, handle_signals=False, on_reconcile_failure=self._note_failure)
         self._manager = _ObservedManager(self.cluster, options, self._calls)
@@ -243,6 +243,10 @@ class Environment:
         from pilotage.dashboard.report import report
 
         return await report(self._manager.sources(), title, failure)
+
+    def story(self) -> str:
+        """The last reconciles for the report of a failed test: why each ran, and what it did; empty if none ran."""
+        return stories.story(self._manager.history)
 
     async def __aenter__(self) -> Environment:
         async with AsyncExitStack() as exits:

@@ -182,6 +182,8 @@ def pytest_runtest_makereport(
     environment = item.stash.get(_ENVIRONMENT, None)
     if report.failed and environment is not None:
         report.sections.append(("pilotage", _report(environment, item.config)))
+        if call.when == "call" and (story := environment.story()):
+            report.sections.append(("pilotage: reconciles", story))
         if (folder := item.config.option.pilotage_report) is not None and call.when != "teardown":
             report.sections.append(("pilotage report", _written_page(environment, item, folder, report.longreprtext)))
     return report

@@ -141,7 +141,10 @@ TABLE = {
     ),
     "in the queue": Row(
         on_queue(due=0.0, ahead=12, workers=2),
-        {"queued": "controller database: the next reconcile is on the queue behind 12 other requests, for 2 workers"},
+        {
+            "queued": "controller database: the next reconcile is on the queue behind 12 other requests: its 2 workers "
+            "are busy with other objects"
+        },
     ),
     "running": Row(
         on_queue(running=65.0, place="db.py:12 in reconcile"),

@@ -144,7 +144,7 @@ async def test_a_reconcile_that_runs_is_shown_with_its_line_and_those_behind_it_
         assert "test_why.py" in found
         assert found.endswith("wait")
         (queued,) = [await reasons(manager, "c")]
-        assert "is on the queue behind 1 other request, for 1 worker" in queued["queued"]
+        assert "is on the queue behind 1 other request: its worker is busy with other objects" in queued["queued"]
         assert "not been reconciled" not in str(queued)
 
 

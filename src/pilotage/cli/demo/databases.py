@@ -8,17 +8,17 @@ from typing import Annotated, Literal
 import msgspec
 
 from pilotage.cli.demo.gpus import IDLE_SECONDS, DemoGPUs, print_line
-from pilotage.client.outcome import Outcome, create_or_patch
+from pilotage.client.outcome import create_or_patch
 from pilotage.cluster import Cluster
-from pilotage.controller import ControllerBuilder, Event, Request, Result, enqueue_requests_from
+from pilotage.controller import ControllerBuilder, Request, Result, enqueue_requests_from
 from pilotage.errors import Invalid, MissingExtra
+from pilotage.kit.console.narration import narrated
 from pilotage.kit.console.signals.stop import Stop
 from pilotage.kit.console.terminal import BOLD, GREEN, standard_output
 from pilotage.manager.manager import Manager
 from pilotage.meta.finalizers import add_finalizer, remove_finalizer
 from pilotage.meta.markers import Column, Minimum, Rule
 from pilotage.meta.models import Model, ObjectMeta, Resource, resource
-from pilotage.meta.text.counts import counted
 from pilotage.types.apps.v1 import StatefulSet, StatefulSetSpec
 from pilotage.types.core.v1 import Container, PodSpec, PodTemplateSpec, Secret
 from pilotage.types.meta.v1 import LabelSelector
@@ -61,26 +61,16 @@ class DatabaseReconciler:
     async def reconcile(self, request: Request) -> Result:
         database = await self.client.find(Database, request)
         if database is None:
-            print_line(f"  reconcile {request}: the Database no longer exists; nothing to do")
-            return Result()
+            return Result()  # it was deleted
         if database.metadata.deletion_timestamp is not None:
             return await self._clean_up(database)
-        if add_finalizer(database, FINALIZER):
+        if add_finalizer(database, FINALIZER):  # so that it can clean up before the Database is deleted
             await self.client.update(database)
-            print_line(
-                f"  reconcile {request}: finalizer added, so that it can clean up before the Database is deleted"
-            )
         if await self.client.find(Secret, f"{request.name}-password", namespace=request.namespace) is None:
-            print_line(f"  reconcile {request}: its Secret does not exist yet; try again in 5 s, or when it is created")
-            return Result(requeue_after=5)
-        outcome = await create_or_patch(self.client, stateful_set_for(database), owner=database)
-        if outcome is Outcome.UNCHANGED:
-            print_line(f"  reconcile {request}: nothing to change")
-        else:
-            print_line(f"  reconcile {request}: StatefulSet {outcome}, {counted(database.spec.replicas, 'replica')}")
+            return Result(requeue_after=5)  # or when it is created
+        await create_or_patch(self.client, stateful_set_for(database), owner=database)
         if database.status is None or database.status.phase != "Running":
             await self.client.patch_status(database, {"status": {"phase": "Running"}})
-            print_line(f"  reconcile {request}: status set to Running")
         return Result()
 
     async def _clean_up(self, database: Database) -> Result:
@@ -89,20 +79,11 @@ class DatabaseReconciler:
             await self.client.delete(StatefulSet, meta.name, namespace=meta.namespace)
         remove_finalizer(database, FINALIZER)
         await self.client.update(database)
-        print_line(
-            f"  reconcile {meta.namespace}/{meta.name}: it is being deleted; StatefulSet deleted, finalizer removed"
-        )
         return Result()
 
     def setup_with_manager(self, manager: Manager) -> None:
-        (
-            ControllerBuilder(manager)
-            .for_(Database)
-            .owns(StatefulSet)
-            .watches(Secret, enqueue_requests_from(database_of))
-            .with_event_filter(print_event)
-            .complete(self)
-        )
+        builder = ControllerBuilder(manager).for_(Database).owns(StatefulSet)
+        builder.watches(Secret, enqueue_requests_from(database_of)).complete(self)
 
 
 def stateful_set_for(database: Database) -> StatefulSet:
@@ -127,28 +108,22 @@ def database_of(secret: Secret) -> list[Request]:
     return [Request(name, secret.metadata.namespace)] if name else []
 
 
-def print_event(event: Event) -> bool:
-    """A predicate that accepts every event and prints it, as the reason for the next reconcile."""
-    kind = event.object.kind
-    print_line(f"  because   {kind} {event.object.metadata.name}: {event.type}")
-    return True
-
-
 async def run_demo(*, once: bool) -> None:
     """Take the operator through a create, a late Secret, a changed child, an invalid and a valid update, a delete."""
     print_line("An API server starts in this process, on memory: no cluster, no socket. An operator runs on it.")
-    print_line("Indented lines are the operator's: `because` is an event that it received, `reconcile` is what it did.")
+    print_line("Indented lines are the operator's: why it reconciles an object, what it changes, and the result.")
     cluster = Cluster.embedded("memory:")
     async with DemoGPUs.serving(changing=not once) as gpus, Manager(cluster) as manager:
         await _install(cluster)
         DatabaseReconciler(manager).setup_with_manager(manager)
         gpus.add_to(manager)
-        await _run_steps(cluster, manager)
-        await gpus.run_steps(cluster, manager)
-        if not once:
-            with Stop.on_signals() as stop:
-                print_line("That was the demonstration; the operator still runs. Press Ctrl-C to stop it.")
-                await stop.requested.wait()
+        with narrated(manager.history, standard_output()):
+            await _run_steps(cluster, manager)
+            await gpus.run_steps(cluster, manager)
+            if not once:
+                with Stop.on_signals() as stop:
+                    print_line("That was the demonstration; the operator still runs. Press Ctrl-C to stop it.")
+                    await stop.requested.wait()
     print_line("Done.")
     print_next()
 
@@ -180,7 +155,7 @@ async def _run_steps(cluster: Cluster, manager: Manager) -> None:
     try:
         await client.patch(database, {"spec": {"replicas": 12}})
     except Invalid as error:
-        print_line(f"  refused   {error}")
+        print_line(f"  refused  {error}")
     print_line("You ask for 5 replicas.")
     await client.patch(database, {"spec": {"replicas": 5}})
     await manager.run_until_idle(timeout=IDLE_SECONDS)

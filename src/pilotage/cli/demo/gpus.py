@@ -10,14 +10,13 @@ from pathlib import Path
 from pilotage import device
 from pilotage.client.client import Client
 from pilotage.cluster import Cluster
-from pilotage.controller import ControllerBuilder, Event, Request, Result, enqueue_requests_from
+from pilotage.controller import ControllerBuilder, Request, Result, enqueue_requests_from
 from pilotage.device.v1alpha1 import GPU, GPUStatus
 from pilotage.errors import MissingExtra
-from pilotage.kit.console.terminal import BOLD, CYAN, DIM, GREEN, YELLOW, standard_output
+from pilotage.kit.console.terminal import BOLD, YELLOW, standard_output
 from pilotage.manager.manager import Manager
 from pilotage.meta.conditions import is_status_condition_true
 from pilotage.meta.models import Condition, ObjectMeta
-from pilotage.meta.text.counts import counted
 from pilotage.types.core.v1 import Node, Taint
 
 NODE = "this-machine"
@@ -25,7 +24,6 @@ TAINT = "gpu.nvidia.com/reset-required"
 CHANGE_SECONDS = 5.0
 IDLE_SECONDS = 30
 """How long to wait until the operator is idle."""
-_STYLES = {"because": CYAN, "reconcile": GREEN, "refused": YELLOW}
 
 
 class NodeReconciler:
@@ -41,26 +39,15 @@ class NodeReconciler:
         taints = node.spec.taints if node.spec is not None else []
         others = [taint for taint in taints if taint.key != TAINT]
         if bool(broken) == (len(others) < len(taints)):
-            need = "needs" if len(broken) == 1 else "need"
-            print_line(
-                f"  reconcile {request}: {counted(len(gpus), 'GPU')}, {len(broken)} {need} a reset; nothing to change"
-            )
             return Result()
         wanted = [*others, Taint(key=TAINT, effect="NoSchedule")] if broken else others
         document = [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in wanted]
         await self.client.patch(node, {"spec": {"taints": document}})
-        outcome = f"taint added, because {', '.join(broken)} needs a reset" if broken else "taint removed"
-        print_line(f"  reconcile {request}: {outcome}")
         return Result()
 
     def setup_with_manager(self, manager: Manager) -> None:
-        (
-            ControllerBuilder(manager)
-            .for_(Node)
-            .watches(GPU, enqueue_requests_from(lambda gpu: [Request(NODE)]))
-            .with_event_filter(_print_event)
-            .complete(self)
-        )
+        builder = ControllerBuilder(manager).for_(Node)
+        builder.watches(GPU, enqueue_requests_from(lambda gpu: [Request(NODE)])).complete(self)
 
 
 class DemoGPUs:
@@ -130,19 +117,7 @@ async def _wait_until_idle(manager: Manager, gpu: GPU) -> None:
     await manager.run_until_idle(timeout=IDLE_SECONDS)
 
 
-def _print_event(event: Event) -> bool:
-    """A predicate that accepts every event and prints changes of GPUs, as the reason for the next reconcile."""
-    if event.type == "update" and isinstance(event.object, GPU):
-        conditions = {condition.type: condition.status for condition in event.object.status.conditions}
-        shown = ", ".join(f"{name} {status}" for name, status in conditions.items())
-        print_line(f"  because   GPU {event.object.metadata.name}: {shown}")
-    return True
-
-
 def print_line(line: str) -> None:
-    """Print one line: what happens to the operator in bold, and the lines of the operator with a coloured verb."""
+    """Print one line: what happens to the operator in bold, and what the API server refuses with a coloured word."""
     output = standard_output()
-    if not line.startswith(" "):
-        output.line(output.styled(line, BOLD))
-        return
-    output.line(output.accented(line, _STYLES.get(line.split()[0], DIM)))
+    output.line(output.accented(line, YELLOW) if line.startswith(" ") else output.styled(line, BOLD))

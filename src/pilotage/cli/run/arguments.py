@@ -31,8 +31,22 @@ def _seconds(about: str, *, manager: bool = False) -> Any:
 
 
 _UI = "127.0.0.1:0"
-_BARE = {"--ui": _UI}
+_BARE = {"--explain": "all", "--ui": _UI}
 """Options with a value that may be left out, and the value that they have then."""
+
+
+def _add_explain(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--explain",
+        nargs="?",
+        const="all",
+        metavar="OBJECT",
+        help="show why each reconcile runs, what it changes and its result; with OBJECT, NAMESPACE/NAME or KIND/NAME, "
+        "those of one object (default: on a terminal, all)",
+    )
+    group.add_argument(
+        "--no-explain", dest="explain", action="store_const", const="no", help="show the log alone on a terminal, too"
+    )
 
 
 class RunParser(argparse.ArgumentParser):
@@ -171,7 +185,15 @@ class Flags:
     log_format: str = flag(
         "FORMAT", "text or json (default: text, in columns on a terminal)", "text", choices=LOG_FORMATS
     )
+    explain: str | None = shared(_add_explain, default=None, manager=False)
     traceback: bool = switch("show the whole traceback of an error")
+    record: Path | None = flag(
+        "FILE",
+        "record what reconciles read and write in a file of 64 MiB, for `pilotage replay` and `pilotage why`",
+        None,
+        manager=True,
+        type=Path,
+    )
 
     @property
     def installs(self) -> bool:

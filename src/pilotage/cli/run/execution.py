@@ -11,6 +11,7 @@ from contextlib import nullcontext
 from pilotage.cli.program.modules import user_places
 from pilotage.cli.program.target import Target
 from pilotage.cli.run.arguments import Flags
+from pilotage.cli.run.explaining import explained, is_detailed
 from pilotage.cli.run.objects import watched_files
 from pilotage.cli.run.program import Program
 from pilotage.cli.run.reloaded import channel_to_parent, reported
@@ -25,7 +26,6 @@ from pilotage.kit.console.signals.interruption import Interruption
 from pilotage.kit.console.terminal import BOLD, RED, Terminal, standard_error
 from pilotage.manager.processes.child import process_number
 from pilotage.manager.processes.parent import ProcessFailed, run_processes
-from pilotage.telemetry import levels
 from pilotage.telemetry.console import ConsoleFormatter
 from pilotage.telemetry.lines import JSONFormatter, LineFormatter
 from pilotage.telemetry.logs import configure_logging, logger
@@ -131,7 +131,7 @@ def report(error: Exception, flags: Flags, terminal: Terminal, command: str) -> 
     """One line for the error; in JSON, if the log is; and its traceback, if that was asked for."""
     if is_exhaustion(error):
         error = CommandError(OUT_OF_MEMORY)
-    detailed = flags.traceback or levels.parsed(flags.log_level) < logging.INFO
+    detailed = is_detailed(flags)
     if flags.log_format == "json":
         exception = {"exception": "".join(traceback.format_exception(error))} if detailed else {}
         log.error(str(error), **exception, **_process())
@@ -144,11 +144,12 @@ def report(error: Exception, flags: Flags, terminal: Terminal, command: str) -> 
 
 def configure(flags: Flags, terminal: Terminal) -> None:
     """Send the log to the terminal: columns for people, else plain lines; JSON if asked for."""
-    detailed = flags.traceback or levels.parsed(flags.log_level) < logging.INFO
+    detailed = is_detailed(flags)
+    is_terminal = terminal.isatty()
     formatter: logging.Formatter = LineFormatter(tracebacks=detailed)
     if flags.log_format == "json":
         formatter = JSONFormatter(tracebacks=detailed)
-    elif terminal.isatty() or terminal.colours:
+    elif is_terminal or terminal.colours or explained(flags, is_terminal=is_terminal) is not None:
         formatter = ConsoleFormatter(colours=terminal.colours, tracebacks=detailed)
     try:
         configure_logging(flags.log_level, terminal, formatter=formatter)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.run.arguments import LOG_FORMATS, MANAGER_FLAGS, Flags, variable
+from pilotage.errors import InvalidDefinition
 from pilotage.kit.console.errors import CommandError
 from pilotage.kit.console.flags.fields import written
 from pilotage.net.sockets import is_loopback, parse_bind_address
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from pilotage.webhook.certificates.files import CertificateFiles
     from pilotage.webhook.options import WebhookServerOptions
 
-_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
+YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 
 def flags_of(parser: argparse.ArgumentParser, namespace: argparse.Namespace, environment: Mapping[str, str]) -> Flags:
@@ -40,9 +41,9 @@ def _parsed(action: argparse.Action, text: str) -> Any:
     """The value of an environment variable. An empty one counts as not set."""
     name = variable(action.dest)
     if isinstance(action, argparse.BooleanOptionalAction):
-        if text.lower() not in (*_YES, *_NO):
+        if text.lower() not in (*YES, *NO):
             raise CommandError(f"{name}={text}: must be true or false")
-        return text.lower() in _YES
+        return text.lower() in YES
     if not text:
         return None
     if action.choices is not None and text not in action.choices:
@@ -80,8 +81,21 @@ def _check(flags: Flags) -> None:
             f"--ui={flags.ui} is reached from other machines, and the page shows objects: leave the address out for "
             "this machine alone, or add --metrics-secure, whose certificate and tokens the page then has"
         )
+    if flags.explain is not None:
+        _check_explained(flags, flags.explain)
     if flags.processes is not None:
         _check_processes(flags)
+
+
+def _check_explained(flags: Flags, text: str) -> None:
+    from pilotage.history.narration.selection import selected
+
+    if flags.log_format == "json" and text.lower() not in NO:
+        raise CommandError("--explain shows lines for people: leave it out with --log-format json")
+    try:
+        selected("" if text.lower() in (*YES, *NO, "all") else text)
+    except InvalidDefinition as error:
+        raise CommandError(f"--explain: {error}") from error
 
 
 def _check_processes(flags: Flags) -> None:
@@ -90,7 +104,7 @@ def _check_processes(flags: Flags) -> None:
             "--processes needs a storage that processes can share: give --storage sqlite:PATH or etcd://HOST:PORT, or"
             " a cluster"
         )
-    for flag in ("reload", "until_idle", "serve", "metrics_secure", "debug_bind_address", "ui"):
+    for flag in ("reload", "until_idle", "serve", "metrics_secure", "debug_bind_address", "ui", "record"):
         if getattr(flags, flag):
             raise CommandError(f"{written(flag)} cannot be used with --processes: it needs one process")
 
@@ -108,6 +122,7 @@ def manager_options(flags: Flags, name: str, namespace: str, process: int = 0) -
     """The options of the manager. `name` is the program's, `namespace` the default one of its Leases, and `process` the
     number of this process among several."""
     from pilotage.cache.plan import CacheOptions
+    from pilotage.history.options import HistoryOptions
     from pilotage.manager.options import ControllerDefaults, ManagerOptions
     from pilotage.manager.reviews import with_authentication_and_authorization
 
@@ -129,6 +144,7 @@ def manager_options(flags: Flags, name: str, namespace: str, process: int = 0) -
         cache=CacheOptions(default_namespaces=flags.namespace) if flags.namespace else None,
         controller=ControllerDefaults(max_concurrent_reconciles=flags.max_concurrent_reconciles),
         checkpoint=flags.checkpoint,
+        history=HistoryOptions(file=str(flags.record or "")),
         graceful_shutdown_timeout=30.0 if grace is None else grace,
         webhook_server_options=_webhook_options(flags, process),
     )

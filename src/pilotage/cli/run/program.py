@@ -13,6 +13,7 @@ from pilotage.cli.program.target import Target
 from pilotage.cli.run.arguments import Flags
 from pilotage.cli.run.asked import explained
 from pilotage.cli.run.environment import RunEnvironment, connect, environment_of, serving
+from pilotage.cli.run.explaining import explaining
 from pilotage.cli.run.flags import check_manager_target, manager_options
 from pilotage.cli.run.objects import AppliedObjects
 from pilotage.cluster.installation import wait_served
@@ -27,6 +28,7 @@ from pilotage.manager.manager import Manager
 from pilotage.manager.processes.child import process_number
 from pilotage.manager.runs.schedule import every
 from pilotage.net.sockets import parse_bind_address
+from pilotage.recording.file import check_file
 from pilotage.tasks import cancel_all
 from pilotage.telemetry.logs import logger
 
@@ -63,7 +65,9 @@ class Program:
                 found, manager = await self._manager(exits)
                 if self.interruption is not None:
                     self.interruption.observe(manager)
+                exits.enter_context(explaining(manager.history, self.flags, self.terminal))
                 log.info(f"Running {self.target.name} on {found.description}")
+                manager.history.program = self.target.name
                 await exits.enter_async_context(connect(found, self.terminal))
                 await exits.enter_async_context(manager)
                 await exits.enter_async_context(explained(manager, self._shown_name))
@@ -89,6 +93,8 @@ class Program:
             return RunEnvironment(own.cluster, f"its own cluster ({where})"), own
         found = await exits.enter_async_context(environment_of(self.flags))
         found.cluster.user_agent = self.name
+        if self.flags.record is not None:
+            check_file(str(self.flags.record))
         options = manager_options(self.flags, self.name, found.namespace, process_number())
         return found, Manager(found.cluster, options)
 

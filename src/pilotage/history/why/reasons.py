@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.history.stories import Cause
-from pilotage.history.text import changes_text, duration_text
+from pilotage.history.text import changes_text, duration_text, write_text
 from pilotage.history.why.situation import ControllerState, Situation
 from pilotage.meta.text.counts import counted
 from pilotage.meta.values import Value
 
 _MOST = 5
 """Things that a sentence names."""
+_REPEATED = 20
+"""Reconciles in a row because of own writes; a reconciler that converges in steps takes fewer."""
 _FOREGROUND = "foregroundDeletion"
 
 
@@ -24,7 +26,13 @@ class Reason(Value, frozen=True):
 
 def reasons(situation: Situation) -> tuple[Reason, ...]:
     """What holds up the reconciles of an object, the most important first; that nothing does, if nothing does."""
-    found = [*_of_object(situation), *_of_program(situation), *_of_controllers(situation), *_of_events(situation)]
+    found = [
+        *_of_object(situation),
+        *_of_loop(situation),
+        *_of_program(situation),
+        *_of_controllers(situation),
+        *_of_events(situation),
+    ]
     if not found:
         found = [_nothing(situation)]
     return (*found, *_of_history(situation))
@@ -58,6 +66,17 @@ def _of_object(situation: Situation) -> Iterator[Reason]:
         yield Reason(
             "finalizers",
             f"{title} is being deleted since {since}, and exists until these finalizers are removed: {names}",
+        )
+
+
+def _of_loop(situation: Situation) -> Iterator[Reason]:
+    loop = situation.history.loop
+    if loop is not None and loop.in_a_row >= _REPEATED:
+        yield Reason(
+            "hot-loop",
+            f"it is reconciled again and again because of the writes of its reconciles: {loop.in_a_row} times in a row "
+            f"until #{loop.number}, which wrote {write_text(loop.writes[-1])}. Write only what differs, for example "
+            "with create_or_patch or set_status_condition",
         )
 
 
@@ -137,7 +156,8 @@ def _of_request(situation: Situation, state: ControllerState, prefix: str) -> It
         yield Reason("queued", f"{again} on the queue, for when this one has ended{why}")
     else:
         before = f" behind {counted(state.ahead, 'other request')}" if state.ahead else ""
-        yield Reason("queued", f"{again} on the queue{before}, for {counted(state.workers, 'worker')}{why}")
+        busy = "its worker is" if state.workers == 1 else f"its {state.workers} workers are"
+        yield Reason("queued", f"{again} on the queue{before}{why}: {busy} busy with other objects")
 
 
 def _why_queued(state: ControllerState) -> str:

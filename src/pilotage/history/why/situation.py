@@ -58,6 +58,8 @@ class HistoryState(Value, frozen=True, omit_defaults=True, kw_only=True):
     """When its oldest reconcile ran, if older ones were dropped; None: it has all."""
     last: Reconcile | None = None
     """The last reconcile of the object."""
+    loop: Reconcile | None = None
+    """The latest reconcile of the object that wrote and was caused by its own writes."""
     dropped: tuple[Cause, ...] = ()
     """The latest events of the object that led to no request, the oldest first."""
 

@@ -85,7 +85,7 @@ class HelpFormatter(argparse.HelpFormatter):
             self._action_max_length += self._indent_increment
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
-        """An option whose value may be left out: `--ui[=ADDR]`."""
+        """An option whose value may be left out: `--explain[=OBJECT]`."""
         text = super()._format_action_invocation(action)
         return text.replace(" [", "[=") if action.option_strings and action.nargs == "?" else text
 

@@ -73,6 +73,11 @@ class Terminal:
         animated = is_terminal and environment.get("TERM") != "dumb"
         return cls(stream, colours=uses_colours(is_terminal, environment), animated=animated)
 
+    @property
+    def columns(self) -> int:
+        """Its width."""
+        return self._columns()
+
     def styled(self, text: str, *styles: str) -> str:
         """The text with styles, if there are colours."""
         return f"\x1b[{';'.join(styles)}m{text}\x1b[0m" if self.colours and styles and text else text

@@ -31,6 +31,8 @@ from pilotage.meta.objects import Header
 READ_SECONDS = 2.0
 """How long the API server may take to return an object that is not cached."""
 _MOST_DROPPED = 5
+_MOST_LATEST = 3
+"""Reconciles of an object in which a loop is searched."""
 _MOST_PLACES = 20
 _NOTHING = Header()
 
@@ -162,10 +164,12 @@ class Explainer:
         history = self._history
         first = next(iter(history.ring.entries), None)
         has_all = first is None or first.number == 1
+        latest = history.reconciles(self._gvk(target.kind), target.name, namespace=target.namespace)[-_MOST_LATEST:]
         return HistoryState(
             enabled=history.options.enabled,
             begins=history.time_of(first.began) if first is not None and not has_all else None,
             last=last,
+            loop=next((each for each in reversed(latest) if each.in_a_row and each.writes), None),
             dropped=tuple(self._dropped(target)),
         )
 

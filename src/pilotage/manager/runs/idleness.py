@@ -7,21 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from pilotage.cluster.cluster import Cluster
-from pilotage.cluster.writes import PendingWrite
+from pilotage.history.history import History
+from pilotage.history.loops import last_run_of, loop_text
 from pilotage.manager.clusters import MemberCluster
 from pilotage.manager.errors import NotIdle
 from pilotage.manager.lag import Lag
 from pilotage.manager.lifecycle import Lifecycle
 from pilotage.manager.runnables import GroupMember, ReconcilingRunnable, Repeated
 from pilotage.manager.work import WorkTracker
-from pilotage.meta.bounds.recent import Recent
-from pilotage.meta.kinds import GroupResource
-from pilotage.telemetry.logs import logged_fields
 
 _SHORTEST = 0.001  # seconds between two checks
 _LONGEST = 0.05
 _LATE = 1.0  # seconds after which a cache is later than an event usually takes
-_REMEMBERED = 1000  # requests whose last write is remembered
 
 
 class Idleness:
@@ -33,6 +30,7 @@ class Idleness:
         work: WorkTracker,
         lag: Lag | None,
         cluster: Cluster,
+        history: History,
         members: Sequence[MemberCluster] = (),
     ) -> None:
         self._members = members
@@ -40,12 +38,10 @@ class Idleness:
         self._lifecycle = lifecycle
         self._work = work
         self._lag = lag
-        self._writes = cluster.writes
+        self._history = history
         self._stalled = False
         self._limits: set[asyncio.Timeout] = set()  # of the pauses
         self._waits = 0  # calls of `wait` in progress
-        self._stop_observing: Callable[[], None] = _nothing
-        self._last_writes: Recent[tuple[object, ...], tuple[GroupResource, PendingWrite]] = Recent(_REMEMBERED)
 
     def idle(self, horizon: float = 0) -> bool:
         """Whether nothing is left to do."""
@@ -141,57 +137,40 @@ class Idleness:
 
     @contextmanager
     def _counting(self) -> Iterator[None]:
-        """Count reconciles and keep the last write of each request, to find one that triggers itself."""
+        """Count reconciles, to find a request that triggers itself."""
         if not self._waits:
             self._stalled = False
             self._count_reconciles(self._on_stalled)
-            self._stop_observing = self._writes.observe(self._note)
         self._waits += 1
         try:
             yield
         finally:
             self._waits -= 1
             if not self._waits:
-                self._stop_observing()
-                self._last_writes.clear()
                 self._count_reconciles(None)
 
     def _count_reconciles(self, stalled: Callable[[], None] | None) -> None:
         for controller in _controllers(self._lifecycle.groups.entries()):
             controller.count_reconciles(stalled)
 
-    def _note(self, resource: GroupResource, write: PendingWrite) -> None:
-        fields = logged_fields()
-        key = (fields.get("controller"), fields.get("namespace"), fields.get("name"))
-        self._last_writes[key] = resource, write._replace(data=b"")
-
     def _repeated(self, one: Repeated) -> str:
         return self_triggered(
             f"controller {one.controller}: {_key(one)} was reconciled {one.reconciles} times in this run and is "
             "queued again",
-            self._last_writes.get((one.controller, one.namespace, one.name)),
+            loop_text(run) if (run := last_run_of(self._history, one.controller, one.namespace, one.name)) else "",
         )
 
 
-def self_triggered(what: str, last_write: tuple[GroupResource, PendingWrite] | None) -> str:
-    """A sentence about a request that probably triggers itself: what happened, by which write, and what to do."""
+def self_triggered(what: str, writes: str) -> str:
+    """A sentence about a request that probably triggers itself: what happened, by which writes, and what to do."""
     return (
         what
-        + (f"; the last write of its reconcile was to {_described(*last_write)}" if last_write is not None else "")
+        + (f"; {writes}" if writes else "")
         + "; a reconcile that changes a watched object at each run triggers itself: write only differences"
     )
 
 
-def _nothing() -> None:
-    """No write is observed yet."""
-
-
-def _described(resource: GroupResource, write: PendingWrite) -> str:
-    version = f" (resource version {write.version})" if write.version else ""
-    return f"{resource} {_key(write)}{version}"
-
-
-def _key(named: Repeated | PendingWrite) -> str:
+def _key(named: Repeated) -> str:
     return f"{named.namespace}/{named.name}" if named.namespace else named.name
 
 

@@ -34,11 +34,21 @@ _without_time: set[type] = set()
 """The classes of event loops without virtual time."""
 
 
+observed: Callable[[Clock], datetime] | None = None
+"""Is called for each time that `system_clock` returns, with the clock: a recording keeps the times that it is for."""
+
+
 def system_clock() -> datetime:
     """The time now, in UTC: the machine's, or the virtual time of the running event loop. A loop has virtual time if it
     has a method `now` that returns a datetime, as the loop of the test kit has: code without its own clock then uses
     the same time as timers.
     """
+    if observed is not None:
+        return observed(_system_time)
+    return _system_time()
+
+
+def _system_time() -> datetime:
     asyncio: Any = sys.modules.get("asyncio")  # not imported here: times are also read by programs that have no loop
     loop = asyncio._get_running_loop() if asyncio is not None else None
     if type(loop) in _without_time:

@@ -25,7 +25,9 @@ def switch(about: str, *, default: bool | None = False, manager: bool = False) -
     return field(default=default, metadata={"manager": manager, "how": how})
 
 
-def shared(add: Callable[[argparse._ActionsContainer], None] | None, *, default: str = "", manager: bool = True) -> Any:
+def shared(
+    add: Callable[[argparse._ActionsContainer], None] | None, *, default: str | None = "", manager: bool = True
+) -> Any:
     """A flag that other commands have, too, which declare it with this function; None: with the flag before it."""
     return field(default=default, metadata={"manager": manager, "add": add})
 

@@ -1,0 +1,1 @@
+"""Reconciles as lines on a terminal, while they happen: `pilotage run --explain`."""
