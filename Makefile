@@ -15,7 +15,7 @@ PARALLEL := --numprocesses=$(WORKERS) --dist=worksteal
 # Tests start some hundred Pythons: with their bytecode written once, they take two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo docs test check format cluster-tests cluster-binaries helm foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse bench-webhooks bench-lists bench-etcd newest-python test-newest test-pythons dist lock types reference pictures proto recordings clean
+.PHONY: help demo docs test check format cluster-tests cluster-binaries helm foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests page-tests soak-tests short-soak-tests bench bench-device bench-abuse bench-webhooks bench-lists bench-etcd bench-page newest-python test-newest test-pythons dist lock types reference pictures proto recordings clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 30
@@ -54,7 +54,7 @@ docs: $(DOCS_READY)  ## build the site of the documentation into the folder site
 	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/python -m mkdocs build --strict
 
 test: $(READY)  ## all tests that need nothing but Python
-	$(PYTEST) $(PARALLEL) -m "not cluster and not foreign and not go and not long"
+	$(PYTEST) $(PARALLEL) -m "not cluster and not foreign and not go and not page and not long"
 
 recordings: $(READY)  ## replay all recorded answers of a kube-apiserver, and print the agreement for each kind
 	$(BIN)/python -m tests.server.recordings.replay --check
@@ -102,9 +102,13 @@ go-stubs:  ## generate the Go stubs of these programs
 kill-tests: $(READY)  ## 200 kills of processes on a SQLite file, 20,000 states after a power failure, ten processes on one file for a minute
 	$(PYTEST) -m long tests/storage
 
+page-tests: $(READY)  ## the live page in a headless Chromium, which is installed where this is root
+	@$(PYTHON) hack/chromium/browser.py > /dev/null || test $$? -eq 3
+	$(PYTEST) -m page tests/dashboard
+
 soak-tests: $(READY)  ## every long run: those of kill-tests, 1,000 processes with Ctrl-C, 100,000 elections, 1,000,000 reads of own writes, 1,000 examples for each property
 	$(PYTEST) $(PARALLEL) -m long
-	$(PYTEST) $(PARALLEL) -m "hypothesis and not foreign and not cluster and not go and not long" --hypothesis-profile=soak
+	$(PYTEST) $(PARALLEL) -m "hypothesis and not foreign and not cluster and not go and not page and not long" --hypothesis-profile=soak
 
 short-soak-tests: $(READY)  ## the long runs, each with one seed only
 	$(PYTEST) --numprocesses=3 --dist=worksteal --durations=15 -m long --one-of-each  # some only wait
@@ -123,6 +127,10 @@ bench-lists: $(READY)  ## a list of 10,000 cached objects beside controller-runt
 
 bench-etcd: $(READY) cluster-binaries  ## the API server beside kube-apiserver on the same etcd (needs Go)
 	$(BIN)/python -m bench.etcd
+
+bench-page: $(READY)  ## the live page with 10,000 objects and 1,000 events a second: first paint, longest task, CPU, bytes
+	@$(PYTHON) hack/chromium/browser.py > /dev/null
+	$(BIN)/python -m bench.dashboard
 
 bench-abuse: $(READY)  ## latency of other clients of the Device API while one user attacks it (needs root)
 	$(BIN)/python -m bench.device.abuse

@@ -203,7 +203,7 @@ def test_a_program_without_a_folder_for_its_socket_runs_without_it(
     words = ("hello.py", "--storage", "memory:", "--until-idle")
     ran = forked.run("-m", "pilotage.cli", "run", *words, folder=tmp_path)
     assert ran.returncode == 0
-    assert "`pilotage why` cannot find this program" in ran.stderr
+    assert "`pilotage why` and `pilotage ui` cannot find this program" in ran.stderr
     assert f"{sockets} is not a folder of uid {os.geteuid()}" in ran.stderr
 
 

@@ -168,3 +168,29 @@ def test_every_fixture_of_the_plugin_has_a_name_that_other_plugins_do_not_use() 
     found = [name for name, value in vars(plugin).items() if type(value).__name__ == "FixtureFunctionDefinition"]
     assert "pilotage_env" in found
     assert [name for name in found if not name.lstrip("_").startswith("pilotage_")] == []
+
+
+def test_a_failed_test_leaves_its_page_where_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(TEST)
+    (tmp_path / "page.html").write_text("<!doctype html><html><head><title>x</title></head></html>")
+    (tmp_path / "conftest.py").write_text(
+        "from pathlib import Path\n"
+        "from pilotage.dashboard import page\n"
+        "page.FILE = Path(__file__).with_name('page.html')\n"
+    )
+    shown = run(tmp_path, "--pilotage-report=reports/pages").stdout
+    assert [path.name for path in (tmp_path / "reports" / "pages").iterdir()] == [
+        "test_it.test_a_reconciler_that_is_wrong.html"
+    ]
+    assert "reports/pages/test_it.test_a_reconciler_that_is_wrong.html" in shown
+    page = (tmp_path / "reports" / "pages" / "test_it.test_a_reconciler_that_is_wrong.html").read_text()
+    assert "KeyError: 'the mistake'" in page
+    assert "last value: None" in page, "the failure of the test"
+
+
+def test_a_page_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(TEST)
+    (tmp_path / "file").write_text("")
+    shown = run(tmp_path, "--pilotage-report=file", "-k", "wrong").stdout
+    assert "no page was written: " in shown
+    assert "1 failed" in shown

@@ -178,11 +178,11 @@ def _clients(options: argparse.Namespace) -> list[HTTPClient]:
     if address and not path.startswith(os.sep):
         host, port = parse_bind_address(address.removeprefix("http://").rstrip("/")) or ("", 0)
         return [HTTPClient(host or "localhost", port)]
-    paths = [path] if path else [each.path for each in _chosen(options.pid)]
+    paths = [path] if path else [each.path for each in chosen_processes(options.pid)]
     return [HTTPClient("localhost", 80, route=ServerRoute(socket_path=each)) for each in paths]
 
 
-def _chosen(pid: int | None) -> list[LocalSocket]:
+def chosen_processes(pid: int | None) -> list[LocalSocket]:
     """The processes of the program that is asked. Raises CommandError if there is none, or if there are several
     programs and no `pid`."""
     from pilotage.net.localsockets import running

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pilotage.cluster.fencing import fenced
 from pilotage.controller import reasons
+from pilotage.controller.activity import Unfinished
 from pilotage.controller.gate import Gate
 from pilotage.controller.hotloops import HotLoops, OnHotLoop
 from pilotage.controller.journals import attach, journal_of
@@ -64,6 +65,22 @@ class ManagerSettings:
     """Called with each request that triggers itself."""
     history: History | None = None
     """Records why reconciles run, and what they do."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerStatistics:
+    """The state of a controller at one moment."""
+
+    kind: GroupVersionKind | None
+    ready: int
+    """Requests on the queue."""
+    delayed: int
+    running: int
+    workers: int
+    unfinished: Mapping[Request, Unfinished]
+    """The requests that are retried."""
+    hot: Mapping[Request, str]
+    """The requests that trigger themselves, with a sentence about each."""
 
 
 class Controller:
@@ -272,6 +289,19 @@ class Controller:
             found += reasons.running(running)
         found += reasons.due(waiting, unfinished, horizon)
         return [f"controller {self.name}: {each}" for each in found]
+
+    def statistics(self) -> ControllerStatistics:
+        """The state of the queue, and what needs attention."""
+        queue = self.queue.statistics()
+        return ControllerStatistics(
+            kind=self.kind,
+            ready=queue.ready,
+            delayed=queue.delayed,
+            running=queue.held,
+            workers=self.settings.max_concurrent_reconciles,
+            unfinished={**self._job.activity.unfinished},
+            hot=self._job.hot_loops.current(),
+        )
 
     def count_reconciles(self, stalled: Callable[[], None] | None) -> None:
         """Count from now on how often each request is reconciled; None: stop counting.

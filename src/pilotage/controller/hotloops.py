@@ -50,6 +50,8 @@ class _Row(msgspec.Struct, gc=False):
     reconciles: int = 0
     last: float = 0.0
     reported: float | None = None
+    sentence: str = ""
+    """What was reported."""
 
 
 class HotLoops:
@@ -80,7 +82,7 @@ class HotLoops:
             self._report(request, row.reconciles, run)
 
     def _report(self, request: Request, reconciles: int, run: Run) -> None:
-        sentence = self_triggered(
+        sentence = self._rows[request].sentence = self_triggered(
             f"{request} was reconciled {reconciles} times in a row because of the writes of reconciles",
             loop_text(run),
         )
@@ -89,18 +91,19 @@ class HotLoops:
         if self._on_found is not None:
             self._on_found(request, sentence)
 
-    def count(self) -> float:
-        """The current hot loops; called when metrics are read, perhaps by another thread."""
+    def current(self) -> dict[Request, str]:
+        """The current hot loops, each with the sentence that was reported; perhaps called by another thread."""
         if self._loop is None:
-            return 0.0
+            return {}
         since = self._loop.time() - _CURRENT_SECONDS
-        return float(sum(row.reported is not None and row.last >= since for row in [*self._rows.values()]))
+        rows = {**self._rows}
+        return {key: row.sentence for key, row in rows.items() if row.reported is not None and row.last >= since}
 
 
 def _count(loops: weakref.ref[HotLoops]) -> Callable[[], float]:
     """A function for the metric. The reference is weak, because metrics outlive managers."""
 
     def count() -> float:
-        return alive.count() if (alive := loops()) is not None else 0.0
+        return float(len(alive.current())) if (alive := loops()) is not None else 0.0
 
     return count

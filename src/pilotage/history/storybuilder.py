@@ -27,7 +27,7 @@ from pilotage.history.records import (
 from pilotage.history.secrets import Hider
 from pilotage.history.stories import IDENTITY, NO_KIND, Cause, LogLine, Read, Reconcile, Write
 from pilotage.meta import objects
-from pilotage.meta.kinds import GroupVersion, GroupVersionKind
+from pilotage.meta.kinds import GroupKind, GroupVersion, GroupVersionKind
 from pilotage.meta.objects import Header
 from pilotage.rest import APIRequest, PatchType, Verb
 from pilotage.rest.request import READS
@@ -103,6 +103,20 @@ class StoryBuilder:
             seconds=round(max(0.0, call.ended - call.began), 6),
         )
 
+    def event(self, at: float, note: EventNote) -> Cause:
+        """The story of an event, at a moment of the loop."""
+        return self._event(at, note)
+
+    def cause(self, at: float, note: Note) -> Cause:
+        """The story of one cause of a reconcile."""
+        return self._cause(at, note, is_repeated=False)
+
+    def target_of(self, call: CallNote) -> tuple[GroupKind, str, str]:
+        """The kind, the namespace and the name of the object of a call. A create has the name in its body."""
+        request, data = call.request, _object_in(call)
+        name = request.name or _header(data).name or _header(request.body).name
+        return self._kind(request, data).group_kind, request.namespace, name
+
     def _of_new(self, changes: Iterable[Change], request: APIRequest) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
         """The fields of a new object that were sent, and those that the server has added."""
         sent = {change.path.replace("stringData.", "data.", 1) for change in self._changes(b"{}", request.body)}
@@ -120,6 +134,10 @@ class StoryBuilder:
         """An object as it may be shown: without secret values."""
         document = _DECODER.decode(data)
         return self._hider.hide(_kind_in(document), document)
+
+    def document_of(self, kind: GroupVersionKind, data: bytes | memoryview) -> dict[str, Any]:
+        """An object of a kind as it may be shown, also where its bytes do not name the kind."""
+        return self._hider.hide(kind, _DECODER.decode(data))
 
     def _cause(self, at: float, note: Note, *, is_repeated: bool) -> Cause:
         if isinstance(note, EventNote):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pilotage.client.client import Client
     from pilotage.cluster.cluster import Cluster
     from pilotage.cluster.events import EventAPI, EventRecorder
+    from pilotage.dashboard.server import PageServer
     from pilotage.device.client.clientset import Devices
     from pilotage.http.health import Check
     from pilotage.http.messages import Handler
@@ -96,6 +97,7 @@ class Manager:
         self._endpoints = Endpoints(self.options, self._lifecycle, cluster, self._permissions, self._explainer)
         self._devices: Devices | None = None
         self._webhook_server: WebhookServer | None = None
+        self._page: PageServer | None = None
         self._exits: AsyncExitStack | None = None
         self._cache: Cache | None = None
         self._client: Client | None = None
@@ -171,6 +173,20 @@ class Manager:
         from pilotage.manager.endpoints.explainer import Explainer
 
         return Explainer(self.history, self._lifecycle, self.cluster, self.cache, self.declared)
+
+    @property
+    def ui_url(self) -> str:
+        """The address of the live page, with its token: with it, all objects of the caches can be read."""
+        if self._page is None:
+            raise InvalidDefinition("there is no live page: ui_bind_address is not set, or the manager is not open")
+        return self._page.url
+
+    @cached_property
+    def page_handler(self) -> Handler:
+        """The data of the live page, to serve it where only the user can reach it: it does not check who asks."""
+        from pilotage.dashboard.server import data_handler
+
+        return data_handler(self, self._lifecycle)
 
     @property
     def webhook_server(self) -> WebhookServer:
@@ -446,6 +462,7 @@ class Manager:
             exits.callback(self._permissions.add(self.cluster, cache))
             self._cache = cache
             self.add(cache)
+            await self._open_page(exits)
             if self.options.namespace_selector is not None:
                 from pilotage.manager.namespaces import NamespaceSelection
 
@@ -468,6 +485,19 @@ class Manager:
                     await self.beginning.save()
                 finally:
                     await self._exits.aclose()  # also if it is cancelled: this writes events and closes the storage
+
+    async def _open_page(self, exits: AsyncExitStack) -> None:
+        """Serve the live page, where an address is set and the loop has sockets."""
+        from pilotage.net.sockets import parse_bind_address
+
+        if self._supervision is None or parse_bind_address(self.options.ui_bind_address) is None:
+            return
+        from pilotage.dashboard.server import page_server
+
+        self._page = page = page_server(self, self.page_handler)
+        await page.open()
+        exits.push_async_callback(page.close)
+        self.add(page)
 
     def _launch(self) -> None:
         if self._exits is None:

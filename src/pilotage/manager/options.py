@@ -23,7 +23,7 @@ from pilotage.meta.bounds.optionfields import (
     seconds_field,
 )
 from pilotage.meta.validation.names import dns_1123_label
-from pilotage.net.sockets import parse_bind_address
+from pilotage.net.sockets import is_loopback, parse_bind_address
 from pilotage.telemetry.metrics import METRICS_PATH
 
 if TYPE_CHECKING:
@@ -93,6 +93,11 @@ class ManagerOptions:
     debug_bind_address: str = ""
     """Where tasks, stacks, the delay of the event loop, the heap and the history of objects are shown, in the same
     form; "" (the default) or "0": nowhere. For one machine: `127.0.0.1:6060`."""
+
+    ui_bind_address: str = ""
+    """Where the live page is served, in the same form; "" (the default) or "0": nowhere. On a loopback address, such as
+    `127.0.0.1:0`, it needs the token in `manager.ui_url`. On others it needs `metrics_secure_serving` and a
+    `metrics_filter`, and has their certificate and their tokens."""
 
     health_probe_bind_address: str = ""
     """Where health probes are served, in the same form; "" (the default) or "0": nowhere."""
@@ -210,6 +215,7 @@ class ManagerOptions:
         parse_bind_address(self.metrics_bind_address)
         parse_bind_address(self.health_probe_bind_address)
         parse_bind_address(self.debug_bind_address)
+        self._check_page()
         if self.metrics_certificates is not None and not self.metrics_secure_serving:
             raise InvalidDefinition("metrics_certificates needs metrics_secure_serving=True")
         for path in (self.readiness_endpoint_name, self.liveness_endpoint_name, *self.metrics_extra_handlers):
@@ -244,6 +250,17 @@ class ManagerOptions:
     @property
     def lease_timings(self) -> LeaseTimings:
         return LeaseTimings(self.lease_duration, self.renew_deadline, self.retry_period)
+
+    def _check_page(self) -> None:
+        bind = parse_bind_address(self.ui_bind_address)
+        if bind is None or is_loopback(bind[0]):
+            return
+        if not self.metrics_secure_serving or self.metrics_filter is None:
+            raise InvalidDefinition(
+                f"ui_bind_address={self.ui_bind_address!r} is reached from other machines, and the live page shows "
+                "objects: use 127.0.0.1:PORT, or set metrics_secure_serving=True and "
+                "metrics_filter=with_authentication_and_authorization, whose certificate and tokens the page then has"
+            )
 
     def _check_namespaces(self) -> None:
         listed = self.cache is not None and self.cache.default_namespaces is not None

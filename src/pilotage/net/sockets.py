@@ -35,6 +35,16 @@ def parse_bind_address(text: str) -> tuple[str, int] | None:
     return (host[1:-1] if bracketed else host, int(port))
 
 
+def is_loopback(host: str) -> bool:
+    """Whether an address to listen on is reached from this machine alone."""
+    if host == "localhost":
+        return True
+    try:
+        return socket.inet_pton(socket.AF_INET, host)[0] == 127
+    except OSError:
+        return host == "::1"
+
+
 def address_text(host: str, port: int) -> str:
     """`host:port`, with brackets around an IPv6 address."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

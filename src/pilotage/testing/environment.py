@@ -39,6 +39,7 @@ from pilotage.testing.loop import VirtualLoop
 from pilotage.testing.waiting import Conditions, Expectation, Probe
 
 if TYPE_CHECKING:
+    from pilotage.dashboard.gathering import Sources
     from pilotage.device.client.clientset import Devices
 
 T = TypeVar("T")
@@ -237,6 +238,12 @@ class Environment:
         """The failed reconciles for the report of a failed test; empty if none has failed."""
         return failures.report(self._failures) if self._failures else ""
 
+    async def page(self, title: str, failure: str = "") -> bytes:
+        """The live page as one file, with what the program has done so far; `failure` is shown in it."""
+        from pilotage.dashboard.report import report
+
+        return await report(self._manager.sources(), title, failure)
+
     def story(self) -> str:
         """The last reconciles for the report of a failed test: why each ran, and what it did; empty if none ran."""
         return stories.story(self._manager.history)
@@ -305,6 +312,12 @@ class _ObservedManager(Manager):
     def __init__(self, cluster: Cluster, options: ManagerOptions, calls: Calls) -> None:
         super().__init__(cluster, options)
         self._interceptor = calls.interceptor()
+
+    def sources(self) -> Sources:
+        """What a page is made from."""
+        from pilotage.dashboard.gathering import Sources
+
+        return Sources(self, self._lifecycle, asyncio.get_running_loop().time, "test")
 
     @property
     def controllers(self) -> list[str]:

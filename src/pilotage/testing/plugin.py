@@ -6,9 +6,11 @@ used. Async tests and fixtures that do not use these fixtures are left to other 
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import os
 import random
+import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 _FIXTURE = "pilotage_env"
+_LONGEST_NAME = 150
 _LOOP_FIXTURE = "_pilotage_loop"
 _LOOP = pytest.StashKey["TestLoop"]()
 _ENVIRONMENT = pytest.StashKey["Environment"]()
@@ -58,6 +61,14 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         action="store_true",
         help="run tests with pilotage_env not on the embedded API server but on a cluster, which is found as kubectl "
         "finds it; what they create is deleted",
+    )
+    group.addoption(
+        "--pilotage-report",
+        metavar="DIR",
+        type=Path,
+        default=None,
+        help="leave the live page of each failed test with pilotage_env as a file in this folder: it has the objects "
+        "and reconciles of the test inside, and opens without a server",
     )
     group.addoption("--pilotage-kubeconfig", metavar="FILE", default="", help="the kubeconfig of --pilotage-cluster")
     group.addoption("--pilotage-context", metavar="NAME", default="", help="the context of --pilotage-cluster")
@@ -173,6 +184,8 @@ def pytest_runtest_makereport(
         report.sections.append(("pilotage", _report(environment, item.config)))
         if call.when == "call" and (story := environment.story()):
             report.sections.append(("pilotage: reconciles", story))
+        if (folder := item.config.option.pilotage_report) is not None and call.when != "teardown":
+            report.sections.append(("pilotage report", _written_page(environment, item, folder, report.longreprtext)))
     return report
 
 
@@ -253,6 +266,27 @@ def _report(environment: Environment, config: pytest.Config) -> str:
         else [f"the order of tasks can be repeated with --pilotage-seed={config.option.pilotage_seed}"]
     )
     return "\n\n".join(filter(None, (*lines, environment.report())))
+
+
+def _written_page(environment: Environment, item: pytest.Item, folder: Path, failure: str) -> str:
+    """Write the page of a failed test; its path, or why there is none."""
+    try:
+        page = item.stash[_LOOP].run(environment.page(item.nodeid, failure))
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / file_name(item.nodeid)
+        path.write_bytes(page)
+    except Exception as error:  # the report of the test matters more
+        return f"no page was written: {type(error).__name__}: {error}"
+    return str(path)
+
+
+def file_name(test: str) -> str:
+    """The name of the file of a test: `tests.test_greetings.test_hello.html`. Where the name of the test has other
+    characters, or is long, a hash keeps it apart from others."""
+    plain = test.replace(".py::", "::").replace("::", ".").replace("/", ".")
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip(".-")[:_LONGEST_NAME]
+    digest = "" if safe == plain else f"-{hashlib.sha256(test.encode()).hexdigest()[:8]}"
+    return f"{safe}{digest}.html"
 
 
 def _bound(function: Callable[..., Any], instance: object) -> Callable[..., Any]:

@@ -145,7 +145,11 @@ class WorkQueue(Generic[T]):
 
     def waiting_notes(self) -> Iterator[Any]:
         """The notes of all items that wait or are ready."""
-        return (note for scheduled in self._schedule.scheduled() for _, note in scheduled.notes)
+        return (note for _, note in self.timed_notes())
+
+    def timed_notes(self) -> Iterator[tuple[float, Any]]:
+        """The same, each with the time at which it was added."""
+        return (timed for scheduled in self._schedule.scheduled() for timed in scheduled.notes)
 
     def shut_down(self, *, drain: bool = False) -> None:
         """Stop handing out items, at once. Later adds are ignored.
@@ -202,6 +206,13 @@ class WorkQueue(Generic[T]):
         if found.waiting:
             return QueuePlace(max(0.0, found.ready_at - self._own_loop().time()), 0, notes)
         return QueuePlace(0.0, self._schedule.ahead_of(found), notes)
+
+    def due(self, item: T) -> float | None:
+        """The seconds until a delayed item is due, 0 for one that is ready, None for one that is not in the queue."""
+        found = self._schedule.find(item)
+        if found is None:
+            return None
+        return max(0.0, found.ready_at - self._own_loop().time()) if found.waiting else 0.0
 
     def statistics(self) -> QueueStatistics:
         self._advance()

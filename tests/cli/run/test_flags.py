@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pilotage.cli.run.arguments import Flags, add_arguments, variable
+from pilotage.cli.run.arguments import Flags, RunParser, add_arguments, variable
 from pilotage.cli.run.flags import check_manager_target, flags_of, manager_options
 from pilotage.kit.console.errors import CommandError
 
@@ -175,3 +175,22 @@ def test_a_manager_has_its_own_options() -> None:
 
 def test_a_variable_is_named_like_its_flag() -> None:
     assert variable("log_level") == "PILOTAGE_LOG_LEVEL"
+
+
+def test_the_address_of_the_page_can_be_left_out() -> None:
+    command = RunParser()
+    command.add_argument("target", nargs="?")
+    add_arguments(command)
+    given = command.parse_args(["--ui", "greetings.py"])
+    assert (given.ui, given.target) == ("127.0.0.1:0", "greetings.py")
+    assert command.parse_args(["--ui=127.0.0.1:8080"]).ui == "127.0.0.1:8080"
+    assert flags(PILOTAGE_UI="[::1]:0").ui == "[::1]:0"
+    assert manager_options(flags("--ui=127.0.0.1:0"), "hello", "default").ui_bind_address == "127.0.0.1:0"
+
+
+@pytest.mark.parametrize("address", [":8080", "0.0.0.0:0", "192.0.2.1:443"])
+def test_a_page_for_other_machines_needs_tls_and_tokens(address: str) -> None:
+    assert f"--ui={address} is reached from other machines" in refusal(f"--ui={address}")
+    options = manager_options(flags(f"--ui={address}", "--metrics-secure"), "hello", "default")
+    assert (options.ui_bind_address, options.metrics_secure_serving) == (address, True)
+    assert options.metrics_filter is not None

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -186,3 +187,19 @@ async def test_versions_that_nothing_converts_are_not_installed() -> None:
     with pytest.raises(pt.InvalidDefinition, match=f"{DEFINITION} cannot be installed: its versions are converted by"):
         await jobs(Flags(storage="sqlite:jobs.db", webhook_bind_address="0", until_idle=True)).run()
     assert await versions_of_jobs("sqlite:jobs.db") == []
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+async def test_the_address_of_the_page_is_printed_with_its_token(
+    log_format: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="pilotage.run")
+    run = program(Flags(storage="memory:", ui="127.0.0.1:0", until_idle=True, log_format=log_format))
+    output = io.StringIO()
+    run.terminal = Terminal(output)
+    await run.run()
+    printed = output.getvalue()
+    logged = "".join(str(vars(record)) for record in caplog.records)
+    pattern = r"http://127\.0\.0\.1:\d+/ui/#token=[\w-]{32}"
+    assert bool(re.search(f"Live page: {pattern}", printed)) is (log_format == "text")
+    assert bool(re.search(pattern, logged)) is (log_format == "json")

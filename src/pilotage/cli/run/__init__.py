@@ -24,6 +24,7 @@ def register(subparsers: Any) -> None:
         "environment variable, PILOTAGE_ and its name (PILOTAGE_LOG_LEVEL); the option wins.",
         "pilotage run greetings.py --storage memory: -f objects.yaml --until-idle",
         "pilotage run greetings.py --storage sqlite:demo.db --serve 127.0.0.1:6443 --reload",
+        "pilotage run greetings.py --storage memory: --ui",
         "pilotage run guestbook.operator --kubeconfig ~/.kube/config --install",
         "pilotage run guestbook.operator --leader-elect --metrics-bind-address :8080 --log-format json",
         parser_class=RunParser,

@@ -30,6 +30,11 @@ def _seconds(about: str, *, manager: bool = False) -> Any:
     return flag("SECONDS", about, None, manager=manager, type=seconds)
 
 
+_UI = "127.0.0.1:0"
+_BARE = {"--explain": "all", "--ui": _UI}
+"""Options with a value that may be left out, and the value that they have then."""
+
+
 def _add_explain(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--explain",
@@ -45,11 +50,14 @@ def _add_explain(group: argparse._ActionsContainer) -> None:
 
 
 class RunParser(argparse.ArgumentParser):
-    """A parser whose `--explain` has a value only after `=`: the next word is the target."""
+    """A parser of options whose value may be left out: they have one only after `=`, since the next word is the
+    target."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         words = sys.argv[1:] if args is None else args
-        return super().parse_known_args(["--explain=all" if word == "--explain" else word for word in words], namespace)
+        return super().parse_known_args(
+            [f"{word}={_BARE[word]}" if word in _BARE else word for word in words], namespace
+        )
 
 
 @dataclass(frozen=True)
@@ -137,6 +145,15 @@ class Flags:
     otlp: str = flag(
         "URL",
         "send OpenTelemetry traces to a collector, as http://127.0.0.1:4318; needs the extra otlp (default: nowhere)",
+    )
+    ui: str = flag(
+        "ADDR",
+        "serve a live page of what the program does, and print its address: on this machine alone, or at HOST:PORT "
+        "(default: nowhere)",
+        manager=True,
+        type=bind_address,
+        nargs="?",
+        const=_UI,
     )
     webhook_bind_address: str = _address("where webhooks are served on a cluster (default: :9443; 0: nowhere)")
     webhook_service: str = flag(

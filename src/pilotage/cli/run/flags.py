@@ -11,6 +11,7 @@ from pilotage.cli.run.arguments import LOG_FORMATS, MANAGER_FLAGS, Flags, variab
 from pilotage.errors import InvalidDefinition
 from pilotage.kit.console.errors import CommandError
 from pilotage.kit.console.flags.fields import written
+from pilotage.net.sockets import is_loopback, parse_bind_address
 
 if TYPE_CHECKING:
     from pilotage.manager.options import ManagerOptions
@@ -75,6 +76,11 @@ def _check(flags: Flags) -> None:
         raise CommandError("--every needs a storage that keeps its objects: memory: is empty at each run")
     if flags.metrics_certificates and not flags.metrics_secure:
         raise CommandError("--metrics-certificates needs --metrics-secure")
+    if flags.ui and not flags.metrics_secure and not is_loopback((parse_bind_address(flags.ui) or ("localhost", 0))[0]):
+        raise CommandError(
+            f"--ui={flags.ui} is reached from other machines, and the page shows objects: leave the address out for "
+            "this machine alone, or add --metrics-secure, whose certificate and tokens the page then has"
+        )
     if flags.explain is not None:
         _check_explained(flags, flags.explain)
     if flags.processes is not None:
@@ -98,7 +104,7 @@ def _check_processes(flags: Flags) -> None:
             "--processes needs a storage that processes can share: give --storage sqlite:PATH or etcd://HOST:PORT, or"
             " a cluster"
         )
-    for flag in ("reload", "until_idle", "serve", "metrics_secure", "debug_bind_address", "record"):
+    for flag in ("reload", "until_idle", "serve", "metrics_secure", "debug_bind_address", "ui", "record"):
         if getattr(flags, flag):
             raise CommandError(f"{written(flag)} cannot be used with --processes: it needs one process")
 
@@ -129,6 +135,7 @@ def manager_options(flags: Flags, name: str, namespace: str, process: int = 0) -
         metrics_filter=with_authentication_and_authorization if flags.metrics_secure else None,
         health_probe_bind_address="" if several else flags.health_probe_bind_address,
         debug_bind_address=flags.debug_bind_address,
+        ui_bind_address=flags.ui,
         leader_election=flags.leader_elect,
         leader_election_id=flags.leader_election_id or f"{name}-leader",
         leader_election_namespace=flags.leader_election_namespace or namespace,
@@ -147,7 +154,6 @@ def _webhook_options(flags: Flags, process: int) -> WebhookServerOptions:
     """Webhooks are registered if the run installs; else their configurations are those of manifests, and only the
     bundle of the certificate authority is injected. Of several processes the first one serves them; those that share an
     embedded API server call it over HTTPS."""
-    from pilotage.net.sockets import parse_bind_address
     from pilotage.webhook.options import DEFAULT_PORT, DISABLED, WebhookServerOptions, secret_of
 
     default = "127.0.0.1:0" if flags.storage else f":{DEFAULT_PORT}"

@@ -27,6 +27,7 @@ from pilotage.manager.installation import Installation
 from pilotage.manager.manager import Manager
 from pilotage.manager.processes.child import process_number
 from pilotage.manager.runs.schedule import every
+from pilotage.net.sockets import parse_bind_address
 from pilotage.recording.file import check_file
 from pilotage.tasks import cancel_all
 from pilotage.telemetry.logs import logger
@@ -70,6 +71,7 @@ class Program:
                 await exits.enter_async_context(connect(found, self.terminal))
                 await exits.enter_async_context(manager)
                 await exits.enter_async_context(explained(manager, self._shown_name))
+                self._show_page(manager)
                 await self.target.setup(manager)
                 await self._install(manager)
                 if objects and process_number() <= 1:  # the first of several serves the webhooks that they go through
@@ -95,6 +97,16 @@ class Program:
             check_file(str(self.flags.record))
         options = manager_options(self.flags, self.name, found.namespace, process_number())
         return found, Manager(found.cluster, options)
+
+    def _show_page(self, manager: Manager) -> None:
+        """Print the address of the live page, with its token. A log is kept, so it has the address only if it is the
+        only output."""
+        if not self.flags.ui or parse_bind_address(self.flags.ui) is None:
+            return
+        if self.flags.log_format == "json":
+            log.info("Serving the live page", url=manager.ui_url)
+        else:
+            self.terminal.line(f"Live page: {manager.ui_url}")
 
     async def _install(self, manager: Manager) -> None:
         """Have the kinds installed at the start, when the program is set up and its conversion webhooks are served."""
