@@ -15,7 +15,7 @@ PARALLEL := --numprocesses=$(WORKERS) --dist=worksteal
 # Tests start some hundred Pythons: with their bytecode written once, they take two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo docs test check format cluster-tests cluster-binaries helm foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests page-tests soak-tests short-soak-tests bench bench-device bench-abuse bench-webhooks bench-lists bench-etcd bench-page newest-python test-newest test-pythons dist lock types reference pictures proto recordings clean
+.PHONY: help demo docs test check format cluster-tests cluster-binaries helm foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests page-tests soak-tests short-soak-tests bench bench-device bench-abuse bench-webhooks bench-lists bench-etcd bench-page newest-python test-newest test-pythons dist lock types reference pictures page-pictures proto recordings clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 30
@@ -163,6 +163,10 @@ pictures: $(READY)  ## draw the diagrams of the documentation, and record its se
 	$(BIN)/python -m hack.pictures.diagrams docs/pictures
 	$(BIN)/python -m hack.pictures.explain docs/pictures/explain.svg
 	$(BIN)/python -m hack.pictures.session examples/inventory/session.svg
+
+page-pictures: $(READY)  ## take the pictures of the live page again, in a headless Chromium
+	@$(PYTHON) hack/chromium/browser.py > /dev/null
+	$(BIN)/python -m hack.pictures.page docs/pictures
 
 proto: $(READY)  ## compile the .proto files of the Device API
 	$(BIN)/python hack/proto.py
