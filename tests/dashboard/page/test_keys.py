@@ -11,7 +11,7 @@ from tests.dashboard.page.reports import bar, objects, opened_report, overview, 
 
 pytestmark = pytest.mark.page
 
-FOCUSED = "document.activeElement.innerText"
+FOCUSED = "document.activeElement.closest('tr').innerText"
 
 
 def books(count: int = 100) -> dict[str, Any]:
