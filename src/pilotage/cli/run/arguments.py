@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from pilotage.kit.console.flags import places
+from pilotage.kit.console.flags import storages
 from pilotage.kit.console.flags.fields import add_flags, flag, shared, switch
 from pilotage.kit.console.flags.types import address, bind_address, log_level, names, positive, seconds
 
@@ -65,11 +65,11 @@ class Flags:
     """The flags under their names, with their defaults. None: not given."""
 
     storage: str = shared(
-        lambda group: places.add_storage(group, f"an API server in this process: {places.ALL_STORAGES}")
+        lambda group: storages.add_storage(group, f"an API server in this process: {storages.ALL_STORAGES}")
     )
-    tenant: str = shared(places.add_tenant, default="default", manager=False)
-    encryption_keys: str = shared(places.add_encryption_keys)
-    kubeconfig: str = shared(places.add_kubeconfig)
+    tenant: str = shared(storages.add_tenant, default="default", manager=False)
+    encryption_keys: str = shared(storages.add_encryption_keys)
+    kubeconfig: str = shared(storages.add_kubeconfig)
     context: str = shared(None)
     serve: tuple[str, int] | None = flag(
         "ADDR",

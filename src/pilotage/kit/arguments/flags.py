@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 from pilotage.errors import Record
 from pilotage.kit.console.flags import add_switch, add_value, add_values
-from pilotage.kit.console.flags.places import suggest
+from pilotage.kit.console.flags.storages import suggest
 from pilotage.kit.console.help import add_command
 from pilotage.kit.console.parsing import unrecognized
 

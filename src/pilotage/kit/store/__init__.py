@@ -8,7 +8,7 @@ import argparse
 
 from pilotage.errors import Record
 from pilotage.kit.console.flags import add_switch, add_value
-from pilotage.kit.console.flags.places import suggest
+from pilotage.kit.console.flags.storages import suggest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
