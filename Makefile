@@ -162,7 +162,7 @@ reference: $(READY)  ## write the reference of the command line from its parser
 pictures: $(READY)  ## draw the diagrams of the documentation, and record its sessions in a terminal again (needs tmux)
 	$(BIN)/python -m hack.pictures.diagrams docs/pictures
 	$(BIN)/python -m hack.pictures.explain docs/pictures/explain.svg
-	$(BIN)/python -m hack.pictures.session examples/inventory/session.svg
+	$(BIN)/python -m hack.pictures.session docs/pictures/demo.svg examples/inventory/session.svg
 
 page-pictures: $(READY)  ## take the pictures of the live page again, in a headless Chromium
 	@$(PYTHON) hack/chromium/browser.py > /dev/null
