@@ -96,7 +96,7 @@ class Flags:
         action="append",
         short="-f",
     )
-    until_idle: bool = switch("exit when everything is reconciled: 0, or 5 with a list of what is left")
+    until_idle: bool = switch("exit when everything is reconciled: 0, or 5 with a list of pending work")
     timeout: float | None = _seconds("how long --until-idle waits (default: 60; 0: no limit)")
     horizon: float | None = _seconds("--until-idle waits for what is due again within this time (default: 0)")
     checkpoint: str = flag(
@@ -169,7 +169,7 @@ class Flags:
     leader_election_id: str = flag("NAME", "the Lease of --leader-elect (default: PROGRAM-leader)", manager=True)
     leader_election_namespace: str = flag(
         "NAME",
-        "the namespace of the Leases (default: that of the Pod or of the kubeconfig, else default)",
+        "the namespace of the Leases (default: the namespace of the Pod or of the kubeconfig, else default)",
         manager=True,
     )
     shards: str = flag("NAME", "all replicas with this name share the work, each object with one of them", manager=True)

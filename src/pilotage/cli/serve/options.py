@@ -60,7 +60,7 @@ class ServeOptions:
     )
     anonymous_auth: bool = flag(
         "",
-        "requests without credentials are those of the user system:anonymous (default: 401)",
+        "requests without credentials have the user system:anonymous (default: 401)",
         False,
         action="store_true",
     )

@@ -125,7 +125,7 @@ _ALL = (
         "restore",
         "restore a backup into a new storage",
         "Restore a backup into an empty storage, if all of its objects are valid. Revisions of a SQLite file continue"
-        " after those of the backup, so that no resource version appears twice.",
+        " after the revisions of the backup, so that no resource version appears twice.",
         "demo.backup {}",
         add=_restore,
         file_first=True,

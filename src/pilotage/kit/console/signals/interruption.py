@@ -83,7 +83,7 @@ class Interruption:
             )
 
     def _left(self, block: Block) -> list[str]:
-        """What is left while the loop is blocked, the cause first."""
+        """The pending work while the loop is blocked, the cause first."""
         who = " ".join(str(value) for name, value in block.fields.items() if name != "reconcileID")
         cause = f"{who} blocks the event loop at {block.place}; await instead, or use asyncio.to_thread"
         return [cause, *(str(work) for work in self._active())]
