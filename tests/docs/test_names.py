@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import pilotage
+from hack.docs import names
 from pilotage.cli import parser
 
 ROOT = Path(__file__).parents[2]
@@ -87,3 +88,18 @@ def test_a_name_that_does_not_exist_is_noticed() -> None:
     for name in ("pt.Informer.add_handler", "pt.Nothing", "pilotage.device.Config.nothing"):
         with pytest.raises((AttributeError, ImportError, AssertionError)):
             found(name)
+
+
+def test_the_page_of_public_names_is_what_the_packages_export() -> None:
+    assert (ROOT / "docs" / "public-names.md").read_text() == names.page(), (
+        "an export has changed: run `make reference`"
+    )
+
+
+def test_every_public_name_has_one_home() -> None:
+    homes: dict[int, list[str]] = {}
+    for package in names.PACKAGES:
+        module = importlib.import_module(f"pilotage.{package}")
+        for name in names.exported(module):
+            homes.setdefault(id(getattr(module, name)), []).append(f"{package}.{name}")
+    assert [home for home in homes.values() if len(home) > 1] == []
