@@ -147,8 +147,8 @@ async def test_a_create_takes_the_second_path(pilotage_env: Environment) -> None
 
 def test_every_source_or_test_file_that_a_page_names_exists() -> None:
     packages = "|".join(path.parent.name for path in SOURCE.glob("*/__init__.py"))
-    pattern = re.compile(rf"`(?:src/)?(?:pilotage/)?((?:{packages})/[\w/]+\.py)`")
-    for page in sorted(DOCS.glob("**/*.md")):
+    pattern = re.compile(rf"`(?:src/)?(?:pilotage/)?((?:{packages})/[\w/]+\.pyi?)`")
+    for page in (ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("**/*.md"))):
         named = pattern.findall(page.read_text())
         missing = [file for file in named if not (SOURCE / file).is_file() and not (TESTS / file).is_file()]
         assert (page.name, missing) == (page.name, [])
