@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import re
 import sys
@@ -172,3 +173,21 @@ def test_the_words_that_had_several_meanings_name_one_class_each() -> None:
     files = (path for path in SOURCE.glob("**/*.py") if path.relative_to(SOURCE).parts[0] != "types")
     found = [name for path in files for name in classes.findall(path.read_text()) if name in words]
     assert sorted(found) == sorted(set(found))
+
+
+WITHOUT_SLOTS = {
+    *("FieldType", "Layout", "Node", "_Compiled"),  # cached properties
+    *("CustomResourceStrategy", "DeferredStrategy", "GPUStrategy", "Strategy"),  # class attributes of subclasses
+}
+
+
+def test_a_dataclass_has_slots_unless_it_needs_a_dictionary() -> None:
+    found = {
+        node.name
+        for path in SOURCE.glob("**/*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+        for decorator in map(ast.unparse, node.decorator_list)
+        if re.match(r"dataclass\b(?!_)", decorator) and "slots=True" not in decorator
+    }
+    assert found <= WITHOUT_SLOTS

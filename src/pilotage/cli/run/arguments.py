@@ -60,7 +60,7 @@ class RunParser(argparse.ArgumentParser):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Flags:
     """The flags under their names, with their defaults. None: not given."""
 

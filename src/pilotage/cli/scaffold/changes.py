@@ -15,7 +15,7 @@ from pilotage.kit.console.errors import CommandError
 from pilotage.kit.console.terminal import BOLD, DIM, GREEN, YELLOW, standard_output
 
 
-@dataclass
+@dataclass(slots=True)
 class ProjectChanges:
     """The files to create, the files to edit, and what exists already. Paths are relative to `root`."""
 

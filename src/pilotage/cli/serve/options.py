@@ -17,7 +17,7 @@ def _file(about: str) -> Any:
     return flag("FILE", about, None, type=Path)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ServeOptions:
     """The flags under their names, with their defaults."""
 

@@ -52,7 +52,7 @@ _INTERRUPTED = "interrupted: what was written is stored, and the next command re
 _BEFORE_WORK = {Group.HTTP_SERVERS, Group.WEBHOOKS, Group.DEFINITIONS, Group.CACHES}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Reconciling:
     """How the reconcilers of a tool are run."""
 

@@ -22,7 +22,7 @@ _NO_SIDE_EFFECTS = ("None", "NoneOnDryRun")
 _MAX_TIMEOUT = 30
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Tolerated:
     """Problems that an update may keep, because the old object had them."""
 

@@ -50,7 +50,7 @@ class EvaluationError(Exception):
     """An expression that failed while it ran."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Expression:
     """A compiled expression over `self` and, in transition rules, `oldSelf`."""
 

@@ -24,7 +24,7 @@ class Values(Enum):
     OBJECT = "what the storage or server has: types, names of objects, namespaces"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Option:
     """An option of a command: `-f`, `--filename`."""
 
@@ -35,7 +35,7 @@ class Option:
     choices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Command:
     """A command with its options, arguments and subcommands."""
 

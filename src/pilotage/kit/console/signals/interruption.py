@@ -21,7 +21,7 @@ Print = Callable[[str], None]
 _SHOWN = 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TimeLimit:
     """How long a command may take, and the end of its process if the event loop is blocked then."""
 
