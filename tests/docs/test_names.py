@@ -61,6 +61,27 @@ def test_the_page_has_names_of_all_three() -> None:
     } <= set(NAMES)
 
 
+TELEMETRY_SERVICE = "pilotage.device.v1alpha1.TelemetryService"
+"""A service of gRPC, not a class."""
+
+
+def test_a_name_of_ours_on_any_page_exists() -> None:
+    source = "".join(file.read_text() for file in (ROOT / "src" / "pilotage").rglob("*.py"))
+    others = {*re.findall(r'logger\("(pilotage\.[\w.]+)"', source), TELEMETRY_SERVICE}
+    for page in (*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))):
+        text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+        named = set(re.findall(r"`((?:pt|pilotage)\.\w[\w.]*)(?:\([^`]*\))?`", text)) - others
+        assert (page.name, [name for name in sorted(named) if not exists(name)]) == (page.name, [])
+
+
+def exists(name: str) -> bool:
+    try:
+        found(name)
+    except (AttributeError, ImportError, AssertionError):
+        return False
+    return True
+
+
 def test_the_names_of_ours_exist() -> None:
     for name in NAMES:
         check(name)
