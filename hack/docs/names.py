@@ -81,7 +81,7 @@ def _group(name: str) -> str:
     for package, about in PACKAGES.items():
         if getattr(import_module(f"pilotage.{package}"), name, None) is getattr(pilotage, name):
             return about
-    return MODULES[_module_of(name).split(".")[1]]
+    return (MODULES | PACKAGES)[_module_of(name).split(".")[1]]
 
 
 def _module_of(name: str) -> str:

@@ -32,7 +32,7 @@ class Session:
     """Between two printed lines."""
 
 
-DEMO = Session("pilotage demo", ("pilotage demo --once",), columns=116, rows=60, seconds_a_line=0.15)
+DEMO = Session("pilotage demo", ("pilotage demo --once",), columns=120, rows=120, seconds_a_line=0.15)
 LINES = (
     "inventory apply -f samples",
     "inventory get items",
