@@ -156,13 +156,14 @@ lock: $(READY)  ## write the lock files in requirements from pyproject.toml
 types: $(READY)  ## generate the built-in types
 	$(BIN)/python hack/generate_types.py
 
-reference: $(READY)  ## write the reference of the command line from its parser
+reference: $(READY)  ## write the reference of the command line from its parser, and the page of public names from the exports
 	$(BIN)/python -m hack.docs.reference docs/cli-reference.md
+	$(BIN)/python -m hack.docs.names docs/public-names.md
 
 pictures: $(READY)  ## draw the diagrams of the documentation, and record its sessions in a terminal again (needs tmux)
 	$(BIN)/python -m hack.pictures.diagrams docs/pictures
 	$(BIN)/python -m hack.pictures.explain docs/pictures/explain.svg
-	$(BIN)/python -m hack.pictures.session examples/inventory/session.svg
+	$(BIN)/python -m hack.pictures.session docs/pictures/demo.svg examples/inventory/session.svg
 
 page-pictures: $(READY)  ## take the pictures of the live page again, in a headless Chromium
 	@$(PYTHON) hack/chromium/browser.py > /dev/null

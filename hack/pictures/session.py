@@ -1,8 +1,8 @@
-"""Records a session of the inventory example in a terminal, as an animated SVG: `make pictures`.
+"""Records sessions in a terminal as animated SVGs: the demo, and the inventory example. `make pictures` calls it.
 
-The example is installed with pip, and a shell under tmux runs its commands. The picture shows what the terminal showed,
-in its colours, with the time that each command took, up to a second. A viewer without animations shows the end of the
-session.
+Pilotage and the example are installed with pip, and a shell under tmux runs the commands. A picture shows what the
+terminal showed, in its colours, with the time that each command took, up to a second. A viewer without animations shows
+the end of the session.
 """
 
 from __future__ import annotations
@@ -19,6 +19,20 @@ from hack.pictures.installed import EXAMPLE, install
 from hack.pictures.screen import COLOURS, elements, text, window
 from hack.pictures.terminal import PROMPT, terminal
 
+
+@dataclass(frozen=True)
+class Session:
+    """Command lines, and the size of the terminal that they are typed into."""
+
+    title: str
+    lines: tuple[str, ...]
+    columns: int
+    rows: int
+    seconds_a_line: float = 0.0
+    """Between two printed lines."""
+
+
+DEMO = Session("pilotage demo", ("pilotage demo --once",), columns=120, rows=120, seconds_a_line=0.15)
 LINES = (
     "inventory apply -f samples",
     "inventory get items",
@@ -30,9 +44,8 @@ LINES = (
     "echo exit code $?",
     "inventory create item thing --set spec.name=Thing --set spec.quantity=-1",
 )
-COLUMNS, ROWS = 96, 48
+INVENTORY = Session("inventory", LINES, columns=96, rows=48)
 SECONDS_A_KEY, PAUSE, LONGEST = 0.03, 0.7, 1.0
-TITLE = "A session of the inventory example in a terminal"
 ANIMATION = """<style>
 @media (prefers-reduced-motion: no-preference) {
   .line { opacity: 0; animation: show 0.01s linear forwards }
@@ -51,29 +64,29 @@ class Step:
     printed: list[str]
 
 
-def record() -> list[Step]:
-    """Run the session, and what each command line showed."""
+def record(session: Session) -> list[Step]:
+    """Run a session, and return what each command line showed."""
     steps: list[Step] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         commands = install(folder / "environment")
         environment = {"PATH": f"{commands}:/usr/bin:/bin", "HOME": name}
         (folder / "samples").symlink_to(EXAMPLE / "samples")
-        with terminal(folder, environment, (COLUMNS, ROWS)) as pane:
+        with terminal(folder, environment, (session.columns, session.rows)) as pane:
             first = 0
-            for line in LINES:
+            for line in session.lines:
                 started = time.monotonic()
                 pane.run(line)
                 seconds = time.monotonic() - started
-                screen = elements(pane.screen(colours=True))
+                screen = elements(pane.screen(colours=True).replace(name, "~"))
                 end = len(screen) - (screen[-1].strip() == PROMPT.strip())  # the next prompt may be there already
                 steps.append(Step(line, seconds, screen[first + 1 : end]))
                 first = end
     return steps
 
 
-def picture(steps: list[Step]) -> str:
-    """The session as an SVG."""
+def picture(session: Session, steps: list[Step]) -> str:
+    """A session as an SVG."""
     rows: list[str] = []
     at, number = 0.5, 0
     for step in steps:
@@ -81,10 +94,13 @@ def picture(steps: list[Step]) -> str:
         rows.append(_typed(step.line, number, at, typing))
         number += 1
         at += typing + min(step.seconds, LONGEST)
-        rows += [_text(line, number + offset, at) for offset, line in enumerate(step.printed)]
-        number += len(step.printed)
+        for line in step.printed:
+            rows.append(_text(line, number, at))
+            number += 1
+            at += session.seconds_a_line
         at += PAUSE
-    return "\n".join([*window("inventory", TITLE, COLUMNS, number), ANIMATION, *rows, "</svg>", ""])
+    about = f"A session of {session.title} in a terminal"
+    return "\n".join([*window(session.title, about, session.columns, number), ANIMATION, *rows, "</svg>", ""])
 
 
 def _typed(line: str, number: int, at: float, seconds: float) -> str:
@@ -106,4 +122,5 @@ def _span(word: str, name: str, at: float) -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(picture(record()), encoding="utf-8")
+    for session, file in ((DEMO, sys.argv[1]), (INVENTORY, sys.argv[2])):
+        Path(file).write_text(picture(session, record(session)), encoding="utf-8")

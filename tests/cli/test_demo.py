@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 from .. import forked
 
@@ -63,6 +64,13 @@ def fits(lines: list[str], expected: list[str]) -> bool:
     """Whether the expected lines are there, in order; others may stand between them (events that came by then)."""
     rest = iter(lines)
     return all(any(re.fullmatch(wanted, line) for line in rest) for wanted in expected)
+
+
+def test_the_picture_of_the_documentation_shows_the_demo() -> None:
+    picture = ElementTree.parse(Path(__file__).parents[2] / "docs" / "pictures" / "demo.svg")
+    shown = ["".join(text.itertext()) for text in picture.getroot().iter("{http://www.w3.org/2000/svg}text")]
+    narrated = [line for line in LINES if line[0].isupper()]  # a terminal breaks the longer lines of the operator
+    assert fits(shown, [*narrated, *(line.replace(" /", " ~/") for line in END)]), "run make pictures"
 
 
 def test_the_operator_is_shown_line_by_line_and_ends() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import pilotage
+from hack.docs import names
 from pilotage.cli import parser
 
 ROOT = Path(__file__).parents[2]
@@ -60,6 +61,27 @@ def test_the_page_has_names_of_all_three() -> None:
     } <= set(NAMES)
 
 
+TELEMETRY_SERVICE = "pilotage.device.v1alpha1.TelemetryService"
+"""A service of gRPC, not a class."""
+
+
+def test_a_name_of_ours_on_any_page_exists() -> None:
+    source = "".join(file.read_text() for file in (ROOT / "src" / "pilotage").rglob("*.py"))
+    others = {*re.findall(r'logger\("(pilotage\.[\w.]+)"', source), TELEMETRY_SERVICE}
+    for page in (*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))):
+        text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+        named = set(re.findall(r"`((?:pt|pilotage)\.\w[\w.]*)(?:\([^`]*\))?`", text)) - others
+        assert (page.name, [name for name in sorted(named) if not exists(name)]) == (page.name, [])
+
+
+def exists(name: str) -> bool:
+    try:
+        found(name)
+    except (AttributeError, ImportError, AssertionError):
+        return False
+    return True
+
+
 def test_the_names_of_ours_exist() -> None:
     for name in NAMES:
         check(name)
@@ -87,3 +109,18 @@ def test_a_name_that_does_not_exist_is_noticed() -> None:
     for name in ("pt.Informer.add_handler", "pt.Nothing", "pilotage.device.Config.nothing"):
         with pytest.raises((AttributeError, ImportError, AssertionError)):
             found(name)
+
+
+def test_the_page_of_public_names_is_what_the_packages_export() -> None:
+    assert (ROOT / "docs" / "public-names.md").read_text() == names.page(), (
+        "an export has changed: run `make reference`"
+    )
+
+
+def test_every_public_name_has_one_home() -> None:
+    homes: dict[int, list[str]] = {}
+    for package in names.PACKAGES:
+        module = importlib.import_module(f"pilotage.{package}")
+        for name in names.exported(module):
+            homes.setdefault(id(getattr(module, name)), []).append(f"{package}.{name}")
+    assert [home for home in homes.values() if len(home) > 1] == []

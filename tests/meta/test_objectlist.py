@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.client import ObjectList
+from pilotage.meta import ObjectList
 from pilotage.rest import Bytes
 
 

@@ -93,17 +93,17 @@ def entry(api_version: str, spec: dict[str, Any], revision: int) -> Entry:
 
 def test_what_was_written_under_todays_schema_is_not_even_decoded() -> None:
     one = entry("test.example.com/v1", {"anything": 1}, 11)
-    assert json.loads(records.view(one, versions()["v1"]))["spec"] == {"anything": 1}
+    assert json.loads(records.as_read(one, versions()["v1"]))["spec"] == {"anything": 1}
 
 
 def test_what_was_written_under_an_older_schema_is_pruned_and_defaulted() -> None:
     one = entry("test.example.com/v1", {"size": 1, "gone": 1}, 9)
-    assert json.loads(records.view(one, versions()["v1"]))["spec"] == {"size": 1, "old": "x"}
+    assert json.loads(records.as_read(one, versions()["v1"]))["spec"] == {"size": 1, "old": "x"}
 
 
 def test_another_version_is_fitted_to_its_own_schema_then_pruned_by_the_wanted_one() -> None:
     one = entry("test.example.com/v1", {"size": 1, "old": "y"}, 11)
-    seen = json.loads(records.view(one, versions()["v2"]))
+    seen = json.loads(records.as_read(one, versions()["v2"]))
     assert seen["apiVersion"] == "test.example.com/v2"
     assert seen["spec"] == {"size": 1}
 
@@ -113,8 +113,8 @@ def test_another_version_is_fitted_to_its_own_schema_then_pruned_by_the_wanted_o
 def test_a_list_shows_each_entry_as_a_get_does(version: str, oldest: int) -> None:
     info = versions()[version]
     entries = [entry("test.example.com/v1", {"size": size}, oldest + size) for size in range(3)]
-    shown, expected = records.views(entries, info), [records.view(each, info) for each in entries]
-    assert shown == records.views(entries, info) == expected
+    shown, expected = records.all_as_read(entries, info), [records.as_read(each, info) for each in entries]
+    assert shown == records.all_as_read(entries, info) == expected
     assert [shown[index] for index in range(len(shown))] == expected
     assert [*shown[1:]] == expected[1:]
 
@@ -123,7 +123,7 @@ def test_a_list_of_current_objects_copies_no_bytes_before_they_are_read() -> Non
     entries = [entry("test.example.com/v1", {"text": "x" * 100_000}, 11) for _ in range(10)]
     tracemalloc.start()
     try:
-        shown = records.views(entries, versions()["v1"])
+        shown = records.all_as_read(entries, versions()["v1"])
         held, _ = tracemalloc.get_traced_memory()
         size = len(shown[0])
     finally:

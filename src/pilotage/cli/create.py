@@ -26,7 +26,7 @@ def register(subparsers: Any) -> None:
         subparsers,
         "create",
         "add a kind, a controller or webhooks to a project; create objects",
-        "Add to a project, or create objects: those of files with -f, or one of a TYPE with a NAME and values. "
+        "Add to a project, or create objects: from files with -f, or one object by TYPE, NAME and values. "
         "pilotage create TYPE --help has the options for objects.",
         "pilotage create api Guestbook",
         "pilotage create webhook Guestbook --defaulting",

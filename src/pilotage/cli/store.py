@@ -6,7 +6,7 @@ import argparse
 from functools import partial
 from typing import Any
 
-from pilotage.kit.console.flags import places
+from pilotage.kit.console.flags import storages
 from pilotage.kit.console.help import add_command
 from pilotage.kit.store import COMMANDS, StoreArguments, StoreCommand
 
@@ -36,13 +36,13 @@ def _add(commands: Any, command: StoreCommand) -> None:
     parser = add_command(commands, command.name, command.summary, command.description, *lines, run=run)
     if command.file_first:
         command.add(parser)
-    parser.add_argument("storage", metavar="URL", help=places.STORAGES)
+    parser.add_argument("storage", metavar="URL", help=storages.STORAGES)
     if not command.file_first:
         command.add(parser)
     if command.tenant:
-        places.add_tenant(parser, default="default")
+        storages.add_tenant(parser, default="default")
     if command.keys:
-        places.add_encryption_keys(parser, required=command.keys == "required")
+        storages.add_encryption_keys(parser, required=command.keys == "required")
 
 
 def _run(command: StoreCommand, options: argparse.Namespace) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilotage.kit.console.flags import places
+from pilotage.kit.console.flags import storages
 from pilotage.kit.store.tenants import add_tenants
 
 
@@ -14,6 +14,6 @@ def register(subparsers: Any) -> None:
         subparsers,
         "pilotage",
         " --storage sqlite:demo.db",
-        lambda parser: places.add_storage(parser, f"the storage: {places.STORAGES}", required=True),
+        lambda parser: storages.add_storage(parser, f"the storage: {storages.STORAGES}", required=True),
         lambda options: str(options.storage),
     )

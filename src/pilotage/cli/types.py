@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pilotage.errors import InvalidDefinition, NotFound
 from pilotage.kit.console.errors import CommandError
-from pilotage.kit.console.flags import add_path, add_switch, places
+from pilotage.kit.console.flags import add_path, add_switch, storages
 from pilotage.kit.console.help import add_command
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def register(subparsers: Any) -> None:
     add_path(where, "--output-dir", "DIR", "write a module for each version into DIR")
     add_switch(command, "--external", "the kinds belong to another program: leave them out of the CRDs of this one")
     add_switch(command, "--force", "overwrite files that exist")
-    places.add_kubeconfig(command)
+    storages.add_kubeconfig(command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pilotage.kit.console.errors import CommandError
-from pilotage.kit.console.flags import add_value, places
+from pilotage.kit.console.flags import add_value, storages
 from pilotage.kit.console.flags.types import count
 from pilotage.kit.console.help import add_command
 
@@ -46,12 +46,14 @@ def register(subparsers: Any) -> None:
     add_value(command, "--limit", "N", "how many reconciles are printed, the last ones (default: 10)", 10, type=count)
     add_value(command, "--field", "PATH", "who wrote this field, such as data.text or metadata.labels['a.b/c']", "")
     command.add_argument("-o", "--output", choices=("text", "json"), default="text", metavar="FORMAT", help=_FORMATS)
-    place = command.add_argument_group("which program")
-    add_value(place, "--pid", "PID", "the program with this process id", None, type=count)
-    add_value(place, "--address", "ADDR", "HOST:PORT of its --debug-bind-address, or the path of its Unix socket", "")
-    add_value(place, "--recording", "FILE", "a program that has ended: the file of `pilotage run --record`", "")
-    places.add_storage(place, f"what the last commands of a tool did on this storage: {places.STORAGES}", default="")
-    places.add_tenant(place, default="default")
+    group = command.add_argument_group("which program")
+    add_value(group, "--pid", "PID", "the program with this process id", None, type=count)
+    add_value(group, "--address", "ADDR", "HOST:PORT of its --debug-bind-address, or the path of its Unix socket", "")
+    add_value(group, "--recording", "FILE", "a program that has ended: the file of `pilotage run --record`", "")
+    storages.add_storage(
+        group, f"what the last commands of a tool did on this storage: {storages.STORAGES}", default=""
+    )
+    storages.add_tenant(group, default="default")
     command.set_defaults(run=why)
 
 

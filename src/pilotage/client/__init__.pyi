@@ -14,4 +14,3 @@ from pilotage.client.patch import raw_patch as raw_patch
 from pilotage.client.patch import strategic_merge_from as strategic_merge_from
 from pilotage.client.transport.metrics import register_rest_client_metrics as register_rest_client_metrics
 from pilotage.client.watching import WatchedEvent as WatchedEvent
-from pilotage.meta.objectlist import ObjectList as ObjectList

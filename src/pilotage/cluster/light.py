@@ -103,8 +103,8 @@ class LightCluster:
             return result
 
     def _finish(self) -> None:
-        """Do what follows from the writes. Its errors are not those of the writes, which are stored: the next program
-        with loops does what is left."""
+        """Do the work that follows from the writes. Its errors do not concern the writes, which are stored: the next
+        program with loops continues the work."""
         try:
             run_now(self._light.finish())
         except PilotageError as error:

@@ -206,12 +206,12 @@ def _illegal_at(data: bytes) -> int:
     """The offset that Go's decoder reports."""
     found = _NOT_BASE64.search(data)
     if found is None:
-        return len(data) - _place_of_error(data)  # it ends within a group of four
-    at, place = found.start(), _place_of_error(data[: found.start()])
-    if found[0] != b"=" or place < 2:
+        return len(data) - _unfinished(data)  # it ends within a group of four
+    at, unfinished = found.start(), _unfinished(data[: found.start()])
+    if found[0] != b"=" or unfinished < 2:
         return at
     after = _after_breaks(data, at + 1)
-    if place == 2:
+    if unfinished == 2:
         if after == len(data):
             return after
         if data[after : after + 1] != b"=":
@@ -220,7 +220,7 @@ def _illegal_at(data: bytes) -> int:
     return after
 
 
-def _place_of_error(data: bytes) -> int:
+def _unfinished(data: bytes) -> int:
     """How many characters of an unfinished group of four there are at the end."""
     return len(data.translate(None, _BREAKS)) % 4
 

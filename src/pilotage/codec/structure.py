@@ -76,7 +76,7 @@ owner."""
 class ValueShape:
     """The type of a field, an item or a value."""
 
-    plain: type | None
+    exact: type | None
     """A value of just this type needs no decoding."""
     decode: Decode
     zero: Any = None
@@ -110,8 +110,8 @@ class Structure:
                 if field is None:
                     unknown.append(None)
                     continue
-                plain, decode, keeps = field
-                if item.__class__ is not plain:
+                exact, decode, keeps = field
+                if item.__class__ is not exact:
                     if item is None:
                         continue
                     item = decode(item, unknown)
@@ -182,7 +182,7 @@ class Structure:
     def _fields(self) -> dict[str, tuple[type | None, Decode, bool]]:
         pointers = builtin.encoding(self.name).pointers | _KEPT.get(self.name, frozenset())
         fields = {
-            key: (shape.plain, shape.decode, key in pointers or shape.kept) for key, shape in self._shapes.items()
+            key: (shape.exact, shape.decode, key in pointers or shape.kept) for key, shape in self._shapes.items()
         }
         for key, (_, decode, _) in fields.items():
             if decode is scalars.int_or_string and key not in pointers:
@@ -272,7 +272,7 @@ def _named(name: str) -> ValueShape:
 
 
 def _list(item: ValueShape) -> ValueShape:
-    plain, decode, zero = item.plain, item.decode, item.zero
+    exact, decode, zero = item.exact, item.decode, item.zero
     inner = item.structure if not item.step else None
 
     def decode_list(value: Any, unknown: list[None]) -> list[Any]:
@@ -281,7 +281,7 @@ def _list(item: ValueShape) -> ValueShape:
         found: list[Any] = []
         try:
             for each in value:
-                if type(each) is not plain:
+                if type(each) is not exact:
                     if each is not None:
                         each = decode(each, unknown)
                     else:
@@ -296,20 +296,20 @@ def _list(item: ValueShape) -> ValueShape:
 
 
 def _map(item: ValueShape) -> ValueShape:
-    plain, decode, zero = item.plain, item.decode, item.zero
+    exact, decode, zero = item.exact, item.decode, item.zero
     inner = item.structure if not item.step else None
-    all_plain = frozenset((plain,))
+    all_exact = frozenset((exact,))
 
     def decode_map(value: Any, unknown: list[None]) -> Document:
         if type(value) is not dict:
             raise wrong_type(value, "object")
-        if all_plain.issuperset(map(type, value.values())):
+        if all_exact.issuperset(map(type, value.values())):
             return dict(value)  # most maps have texts alone
         found: Document = {}
         key = ""
         try:
             for key, each in value.items():
-                if type(each) is not plain:
+                if type(each) is not exact:
                     if each is not None:
                         each = decode(each, unknown)
                     else:

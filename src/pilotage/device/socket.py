@@ -40,10 +40,10 @@ def listen(
     with ExitStack() as stack:
         try:
             directory = _directory(os.path.dirname(os.path.abspath(path)), directory_mode, group)
-            place = os.path.join(directory, os.path.basename(path))
-            stack.enter_context(_locked(f"{place}.lock", path))
-            _check_replaceable(place)
-            listening = stack.enter_context(_bound(place, mode, group))
+            target = os.path.join(directory, os.path.basename(path))
+            stack.enter_context(_locked(f"{target}.lock", path))
+            _check_replaceable(target)
+            listening = stack.enter_context(_bound(target, mode, group))
         except OSError as error:
             where = f" ({error.filename})" if error.filename else ""
             raise SocketUnavailable(f"cannot listen on {path}: {error.strerror or error}{where}") from error
@@ -147,29 +147,29 @@ def _open_lock(lock: str) -> int:
     )
 
 
-def _check_replaceable(place: str) -> None:
+def _check_replaceable(target: str) -> None:
     """Raises SocketUnavailable unless the path is free or a stale socket of this user or root."""
     try:
-        info = os.lstat(place)
+        info = os.lstat(target)
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(info.st_mode):
         what = "a symbolic link" if stat.S_ISLNK(info.st_mode) else "not a socket"
-        raise SocketUnavailable(f"{place} is {what} and is not replaced: remove it, or use another path")
+        raise SocketUnavailable(f"{target} is {what} and is not replaced: remove it, or use another path")
     if info.st_uid not in _trusted():
         raise SocketUnavailable(
-            f"{place} is a socket of uid {info.st_uid} and is not replaced: check its owner, then remove it"
+            f"{target} is a socket of uid {info.st_uid} and is not replaced: check its owner, then remove it"
         )
-    if _is_live(place):
-        raise SocketUnavailable(f"another server listens on {place} without its lock: stop it, or use another path")
+    if _is_live(target):
+        raise SocketUnavailable(f"another server listens on {target} without its lock: stop it, or use another path")
 
 
-def _is_live(place: str) -> bool:
+def _is_live(target: str) -> bool:
     """Whether a process listens on a socket. Only a refused connection means that none does."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(_PROBE_SECONDS)
         try:
-            with _address(place) as address:
+            with _address(target) as address:
                 probe.connect(address)
         except (ConnectionRefusedError, FileNotFoundError):
             return False
@@ -179,9 +179,9 @@ def _is_live(place: str) -> bool:
 
 
 @contextmanager
-def _bound(place: str, mode: int, group: int | None) -> Iterator[socket.socket]:
+def _bound(target: str, mode: int, group: int | None) -> Iterator[socket.socket]:
     """A socket that listens under a temporary name until its mode is set, and is then renamed."""
-    temporary = f"{place}~"
+    temporary = f"{target}~"
     _check_replaceable(temporary)
     with suppress(FileNotFoundError):
         os.unlink(temporary)  # of a server that was killed before the rename; its lock is ours now
@@ -194,7 +194,7 @@ def _bound(place: str, mode: int, group: int | None) -> Iterator[socket.socket]:
             os.chmod(temporary, mode)
             listening.listen(_BACKLOG)
             made = os.lstat(temporary)
-            os.rename(temporary, place)
+            os.rename(temporary, target)
         except BaseException:
             with suppress(OSError):
                 os.unlink(temporary)
@@ -202,34 +202,34 @@ def _bound(place: str, mode: int, group: int | None) -> Iterator[socket.socket]:
         try:
             yield listening
         finally:
-            _remove(place, made)
+            _remove(target, made)
 
 
-def _bind(listening: socket.socket, place: str) -> None:
+def _bind(listening: socket.socket, target: str) -> None:
     before = os.umask(0o177)  # bind creates the file: only its owner may use it until its mode is set
     try:
-        with _address(place) as address:
+        with _address(target) as address:
             listening.bind(address)
     finally:
         os.umask(before)
 
 
 @contextmanager
-def _address(place: str) -> Iterator[str]:
+def _address(target: str) -> Iterator[str]:
     """A path within the kernel's limit, even if the real path is longer."""
-    if len(os.fsencode(place)) <= LONGEST:
-        yield place
+    if len(os.fsencode(target)) <= LONGEST:
+        yield target
         return
-    directory = os.open(os.path.dirname(place), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    directory = os.open(os.path.dirname(target), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        yield f"/proc/self/fd/{directory}/{os.path.basename(place)}"
+        yield f"/proc/self/fd/{directory}/{os.path.basename(target)}"
     finally:
         os.close(directory)
 
 
-def _remove(place: str, made: os.stat_result) -> None:
+def _remove(target: str, made: os.stat_result) -> None:
     """Remove the socket, unless it was replaced by another one."""
     with suppress(OSError):
-        found = os.lstat(place)
+        found = os.lstat(target)
         if (found.st_dev, found.st_ino, found.st_mtime_ns) == (made.st_dev, made.st_ino, made.st_mtime_ns):
-            os.unlink(place)
+            os.unlink(target)

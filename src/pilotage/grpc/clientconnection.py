@@ -156,18 +156,18 @@ class ClientConnection(Connection[OutgoingCall]):
 
     async def _wait_for_stream(self) -> None:
         """Wait until the server may accept one more call."""
-        place = self.loop.create_future()
-        self._waiting.append(place)
+        turn = self.loop.create_future()
+        self._waiting.append(turn)
         try:
-            await place
+            await turn
         finally:
-            if place in self._waiting:
-                self._waiting.remove(place)
+            if turn in self._waiting:
+                self._waiting.remove(turn)
 
     def _wake_waiting(self) -> None:
-        for place in self._waiting:
-            if not place.done():
-                place.set_result(None)
+        for turn in self._waiting:
+            if not turn.done():
+                turn.set_result(None)
 
     def _keep_alive(self) -> None:
         options = self._options

@@ -108,10 +108,10 @@ def has_call(data: bytes) -> bool:
     """Whether the received bytes contain a call, or are not HTTP/2."""
     if not frames.PREFACE.startswith(data[: len(frames.PREFACE)]):
         return True
-    place = len(frames.PREFACE)
-    while len(data) >= place + frames.HEAD_BYTES:
-        high, low, kind, _, _ = frames.HEAD.unpack_from(data, place)
+    offset = len(frames.PREFACE)
+    while len(data) >= offset + frames.HEAD_BYTES:
+        high, low, kind, _, _ = frames.HEAD.unpack_from(data, offset)
         if kind == frames.HEADERS:
             return True
-        place += frames.HEAD_BYTES + (high << 8 | low)
+        offset += frames.HEAD_BYTES + (high << 8 | low)
     return False

@@ -7,7 +7,7 @@ from functools import partial
 from pilotage.kit.arguments import COMMANDS
 from pilotage.kit.arguments.planning import Facts, Where
 from pilotage.kit.console.errors import CommandError
-from pilotage.kit.console.flags import places
+from pilotage.kit.console.flags import storages
 from pilotage.kit.execution import execute
 
 TYPE_CHECKING = False
@@ -24,10 +24,10 @@ def register(subparsers: Any, name: str) -> None:
     parser = command.add_parser(subparsers)
     parser.set_defaults(run=partial(execute, Anywhere(), command))
     group = parser.add_argument_group("where it works")  # as the flags of `pilotage run`
-    places.add_storage(group, f"a storage: {places.STORAGES}")
-    places.add_tenant(group)
-    places.add_encryption_keys(group)
-    places.add_kubeconfig(group)
+    storages.add_storage(group, f"a storage: {storages.STORAGES}")
+    storages.add_tenant(group)
+    storages.add_encryption_keys(group)
+    storages.add_kubeconfig(group)
 
 
 class Anywhere:

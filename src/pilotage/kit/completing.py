@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Iterator, Sequence
 
 from pilotage.kit.arguments.flags import Arguments, Command, Selection
-from pilotage.kit.console.flags import places
-from pilotage.kit.console.parsing import command_first, place_and_rest
+from pilotage.kit.console.flags import storages
+from pilotage.kit.console.parsing import command_first, leading_and_rest
 from pilotage.kit.execution import Program, execute
 
 TYPE_CHECKING = False
@@ -27,14 +27,14 @@ class NamesArguments(Selection):
 
 
 NAMES = Command("names", arguments=NamesArguments)
-_WHERE = tuple(flag[2:].replace("-", "_") for flag in places.FLAGS if flag.startswith("--"))
+_WHERE = tuple(flag[2:].replace("-", "_") for flag in storages.FLAGS if flag.startswith("--"))
 
 
 def print_objects(program: Program, parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     """Print what may be the last word of a command line, the one at the cursor, one word a line. The line begins with
     the command, or with the options that select the storage or server."""
     words = list(_joined(words))
-    typed = bool(place_and_rest(words[:-1])[1])
+    typed = bool(leading_and_rest(words[:-1])[1])
     # At the value of an option before the command, as in `-n TAB`, it is read as of `get`, which takes all of these.
     name, *rest = command_first(words) if typed else ["get", *words]
     command = _commands(parser).get(name)

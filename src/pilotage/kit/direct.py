@@ -20,7 +20,7 @@ from pilotage.kit.printers.output import is_table, printer_of
 from pilotage.kit.printers.table import KindTables, printed
 from pilotage.meta.scalars import times
 from pilotage.server.definitions import NeedsServer
-from pilotage.server.stored.plain import PlainReader, PlainResource
+from pilotage.server.stored.filereader import FileReader, FileResource
 from pilotage.storage.sqlite.parts import OpenFile
 
 TYPE_CHECKING = False
@@ -38,7 +38,7 @@ def get(where: Where, namespace: str, visible: Visible, options: GetArguments) -
     if path == where.storage or not path or not os.path.isfile(os.path.expanduser(path)):
         return None
     others = (options.filename, options.field_selector, options.sort_by, options.watch, options.watch_only)
-    if any(others) or not (_is_plain(where.tenant) and _is_plain(namespace)):
+    if any(others) or not (_is_key_part(where.tenant) and _is_key_part(namespace)):
         return None
     try:
         with _reader(path, where.tenant) as reader:
@@ -52,13 +52,13 @@ def get(where: Where, namespace: str, visible: Visible, options: GetArguments) -
     return 0
 
 
-def _is_plain(name: str) -> bool:
+def _is_key_part(name: str) -> bool:
     """Whether a key may contain the name. (One that is not a valid name has no objects.)"""
     return name.isascii() and name.replace("-", "").isalnum()
 
 
 @contextmanager
-def _reader(path: str, tenant: str) -> Iterator[PlainReader]:
+def _reader(path: str, tenant: str) -> Iterator[FileReader]:
     """The file in one read transaction, checked as every storage is when it is opened. Raises StorageError."""
     file = OpenFile(path)
     try:
@@ -68,12 +68,12 @@ def _reader(path: str, tenant: str) -> Iterator[PlainReader]:
         raise
     try:
         with file.log.transaction(write=False):
-            yield PlainReader(file.log, tenant)
+            yield FileReader(file.log, tenant)
     finally:
         file.close()
 
 
-def _text(reader: PlainReader, namespace: str, visible: Visible, options: GetArguments) -> str:
+def _text(reader: FileReader, namespace: str, visible: Visible, options: GetArguments) -> str:
     """What is printed. Raises NeedsServer."""
     chosen = _chosen(_resources(reader, visible), visible.taken, options)
     found = [
@@ -104,13 +104,13 @@ def _selected(documents: Iterator[Document], selector: str) -> Iterator[Document
     return (each for each in documents if matches(each["metadata"].get("labels") or {}))
 
 
-def _resources(reader: PlainReader, visible: Visible) -> list[PlainResource]:
+def _resources(reader: FileReader, visible: Visible) -> list[FileResource]:
     """What can be named. Raises NeedsServer where a kind of the program is not stored as it is."""
     defined = reader.resources()
     if visible.kinds is None:
         return defined
     by_name = {resource.definition["metadata"]["name"]: resource for resource in defined}
-    found: list[PlainResource] = []
+    found: list[FileResource] = []
     for kind in visible.kinds:
         resource = by_name.get(f"{kind.plural}.{kind.group}")
         if resource is None or resource.kind != kind.kind or not kind.shown_by(resource.definition):
@@ -120,8 +120,8 @@ def _resources(reader: PlainReader, visible: Visible) -> list[PlainResource]:
 
 
 def _chosen(
-    resources: Sequence[PlainResource], taken: frozenset[str], options: GetArguments
-) -> list[tuple[PlainResource, list[str]]]:
+    resources: Sequence[FileResource], taken: frozenset[str], options: GetArguments
+) -> list[tuple[FileResource, list[str]]]:
     """What the words select: `TYPE`, `TYPE NAME…`, `TYPE/NAME…`, `TYPE,TYPE`. Raises NeedsServer.
 
     Each resource with the names of its objects; without a name, all of them.
@@ -146,7 +146,7 @@ def _chosen(
     return [(kind, [name for name in names if name]) for kind, names in found]
 
 
-def _named(word: str, resources: Sequence[PlainResource], taken: frozenset[str]) -> PlainResource:
+def _named(word: str, resources: Sequence[FileResource], taken: frozenset[str]) -> FileResource:
     """The only resource with this name: its plural, else another name. Raises NeedsServer."""
     name = word.lower()
     found = [each for each in resources if each.plural.lower() == name] or [

@@ -72,7 +72,7 @@ class CommandSession(msgspec.Struct):
     async def get(self, mapping: RESTMapping, name: str, namespace: str = "", subresource: str = "") -> Document:
         """One object, or a subresource of it. Raises NotFound."""
         response = await self.transport.call(
-            APIRequest(Verb.GET, mapping.resource, self.place(mapping, namespace), name, subresource)
+            APIRequest(Verb.GET, mapping.resource, self.namespace_of(mapping, namespace), name, subresource)
         )
         document: Document = decode(response.body)
         return document
@@ -115,13 +115,13 @@ class CommandSession(msgspec.Struct):
             options = msgspec.structs.replace(options, continue_token=token)
 
     async def create(self, mapping: RESTMapping, document: Document, options: WriteOptions) -> Document:
-        namespace = self.place(mapping, (document.get("metadata") or {}).get("namespace") or "")
+        namespace = self.namespace_of(mapping, (document.get("metadata") or {}).get("namespace") or "")
         request = APIRequest(Verb.CREATE, mapping.resource, namespace, write=options, body=encode(document))
         return self._written(await self._call(mapping, request))
 
     async def update(self, mapping: RESTMapping, document: Document, options: WriteOptions) -> Document:
         metadata = document["metadata"]
-        namespace, body = self.place(mapping, metadata.get("namespace") or ""), encode(document)
+        namespace, body = self.namespace_of(mapping, metadata.get("namespace") or ""), encode(document)
         request = APIRequest(Verb.UPDATE, mapping.resource, namespace, metadata["name"], write=options, body=body)
         return self._written(await self._call(mapping, request))
 
@@ -138,7 +138,7 @@ class CommandSession(msgspec.Struct):
         request = APIRequest(
             Verb.PATCH,
             mapping.resource,
-            self.place(mapping, key[0]),
+            self.namespace_of(mapping, key[0]),
             key[1],
             subresource,
             write=options,
@@ -149,7 +149,7 @@ class CommandSession(msgspec.Struct):
         return self._written(response), response.code
 
     async def delete(self, mapping: RESTMapping, key: tuple[str, str], options: DeleteOptions) -> Document:
-        request = APIRequest(Verb.DELETE, mapping.resource, self.place(mapping, key[0]), key[1], delete=options)
+        request = APIRequest(Verb.DELETE, mapping.resource, self.namespace_of(mapping, key[0]), key[1], delete=options)
         return self._written(await self._call(mapping, request))
 
     def report(self, text: str) -> None:
@@ -163,7 +163,7 @@ class CommandSession(msgspec.Struct):
 
             discard_output()
 
-    def place(self, mapping: RESTMapping, namespace: str) -> str:
+    def namespace_of(self, mapping: RESTMapping, namespace: str) -> str:
         """The namespace of a request for one object."""
         return (namespace or self.namespace) if mapping.namespaced else ""
 

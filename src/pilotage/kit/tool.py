@@ -12,7 +12,7 @@ from pilotage.errors import InvalidDefinition
 from pilotage.kit.arguments import COMMANDS, GROUPS, OF_RECONCILERS, RECONCILE, Command
 from pilotage.kit.arguments.planning import Facts, Where
 from pilotage.kit.console.errors import INTERRUPTED, NOT_RECONCILED
-from pilotage.kit.console.flags import add_switch, add_value, places
+from pilotage.kit.console.flags import add_switch, add_value, storages
 from pilotage.kit.console.help import add_help, add_version, examples, grouped
 from pilotage.kit.console.process import skip_last_collection
 from pilotage.kit.execution import execute
@@ -179,13 +179,13 @@ class Tool:
 
     def add_place(self, parser: argparse.ArgumentParser, *, tenant: bool = True, keys: bool = True) -> None:
         """Add the flags that choose the storage."""
-        place = parser.add_argument_group("where it works")
+        group = parser.add_argument_group("where it works")
         about = f"the storage (default: ${self._variables}_STORAGE, or {self.storage})"
-        places.add_storage(place, about.replace("%", "%%"))
+        storages.add_storage(group, about.replace("%", "%%"))
         if tenant:
-            places.add_tenant(place, default="default")
+            storages.add_tenant(group, default="default")
         if keys:
-            places.add_encryption_keys(place)
+            storages.add_encryption_keys(group)
 
     def _add_reconcilers(self, parser: argparse.ArgumentParser, command: Command) -> None:
         if command.writes and self.setup is not None:
@@ -201,7 +201,7 @@ class Tool:
                 type=float,
             )
             level = add_value(work, "--log-level", "LEVEL", "show their log: debug, info, error")
-            places.suggest(level, ("debug", "info", "error"))
+            storages.suggest(level, ("debug", "info", "error"))
 
     @property
     def _variables(self) -> str:

@@ -45,7 +45,7 @@ async def watch(session: CommandSession, options: GetArguments, chosen: list[Sel
         shown = _Lines(session, printer, options.output_watch_events)
     else:
         shown = _Objects(session, options)
-    namespace = session.place(mapping, chosen[0].namespace) if name else scope(session, mapping, options)
+    namespace = session.namespace_of(mapping, chosen[0].namespace) if name else scope(session, mapping, options)
     watching = Watching(session, mapping, namespace, listing, shown)
     await watching.watch(await watching.list(shown=not options.watch_only))
     return 0

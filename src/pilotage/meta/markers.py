@@ -192,9 +192,6 @@ class MapType(msgspec.Struct, Marker, frozen=True):
     value: Literal["granular", "atomic"]
 
 
-StructType = MapType
-
-
 class EmbeddedResource(msgspec.Struct, Marker, frozen=True):
     """The object is a whole Kubernetes object, with apiVersion, kind and metadata."""
 

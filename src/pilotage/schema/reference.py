@@ -25,7 +25,7 @@ def reference(documents: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(_page(documents)).rstrip() + "\n"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Row:
     """One field: its path, its schema, and whether it is required."""
 

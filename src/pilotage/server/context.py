@@ -153,7 +153,7 @@ class RegistryContext:
         Unknown fields of custom resources are kept: they are dropped when an object is stored.
         """
         if not info.custom:
-            return records.turned(document, info)
+            return records.in_version(document, info)
         if info.conversion is None:
             found = records.unpruned(copied(document), info)
         else:

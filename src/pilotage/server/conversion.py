@@ -50,11 +50,11 @@ class Converter:
         self._caller = caller
         self._uid = uid
 
-    async def view(self, entry: Entry, info: ResourceInfo, revision: int = 0) -> bytes:
+    async def as_read(self, entry: Entry, info: ResourceInfo, revision: int = 0) -> bytes:
         """As `records.view`."""
         if info.conversion is None:
-            return records.view(entry, info, revision)
-        return records.view((await self.entries([entry], info))[0], info, revision)
+            return records.as_read(entry, info, revision)
+        return records.as_read((await self.entries([entry], info))[0], info, revision)
 
     async def entries(self, entries: Sequence[Entry], info: ResourceInfo) -> Sequence[Entry]:
         """Entries as if they were stored at the version of `info`: one review for many of them."""
@@ -152,7 +152,7 @@ class Conversions:
         info = self._info
         if not info.converts:
             return records.storable(document, info)
-        return records.fitted(await self.converted(document, info.stored), info.stored)
+        return records.with_schema_applied(await self.converted(document, info.stored), info.stored)
 
     async def reread(self, value: bytes, revision: int) -> bytes:
         """As `records.reread`."""

@@ -93,7 +93,7 @@ class ShownKind(Record):
         return tuple(columns) == self.columns and tuple(short_names) == self.short_names
 
 
-def is_plain(definition: Document) -> bool:
+def reads_as_stored(definition: Document) -> bool:
     """Whether objects are read as they are stored: the definition has one version, and no more than a schema."""
     versions = definition["spec"]["versions"]
     if len(versions) != 1 or not is_condition_true(definition, "Established"):

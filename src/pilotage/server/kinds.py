@@ -113,7 +113,7 @@ async def _no_objects(_context: RegistryContext) -> None:
     """Create nothing."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KindSet:
     """The kinds of a server, and what belongs to them. With the default, it serves custom resources."""
 

@@ -92,7 +92,7 @@ def share_fields(fields: FieldSet) -> None:
     _shared[id(fields)] = fields, msgspec.Raw(_encode(fields))
 
 
-def encode_plain(document: Document | list[Document]) -> bytes:
+def to_json(document: Document | list[Document]) -> bytes:
     """The bytes of a document that is not stored, or of a part of one."""
     return _encode(document)
 
@@ -167,18 +167,18 @@ def reread(value: bytes, info: ResourceInfo, revision: int = 0) -> bytes:
 
 
 def current(entry: Entry, info: ResourceInfo) -> bool:
-    """Whether the stored bytes are what a reader of `served` sees: its version, written under its schema."""
+    """Whether the stored bytes are what a reader of `info` sees: its version, written under its schema."""
     fits = entry.value.startswith(info.head)
     return fits and not (info.custom and entry.revision < info.definition_revision)
 
 
-def view(entry: Entry, info: ResourceInfo, revision: int = 0) -> bytes:
-    """An entry as a reader of `served` sees it: at that version, by that schema, with its resource version."""
+def as_read(entry: Entry, info: ResourceInfo, revision: int = 0) -> bytes:
+    """An entry as a reader of `info` sees it: at that version, by that schema, with its resource version."""
     value = entry.value if current(entry, info) else encode(converted(decode(entry.value), info))
     return stamp(value, revision or entry.revision)
 
 
-class Views(Sequence[bytes]):
+class EntriesAsRead(Sequence[bytes]):
     """Entries as a reader sees them, if their stored bytes are current. Bytes are made on access: a list in process may
     have many objects of which few are read.
     """
@@ -194,10 +194,10 @@ class Views(Sequence[bytes]):
     @overload
     def __getitem__(self, index: int) -> bytes: ...
     @overload
-    def __getitem__(self, index: slice) -> Views: ...
-    def __getitem__(self, index: int | slice) -> bytes | Views:
+    def __getitem__(self, index: slice) -> EntriesAsRead: ...
+    def __getitem__(self, index: int | slice) -> bytes | EntriesAsRead:
         if isinstance(index, slice):
-            return Views(self._entries[index])
+            return EntriesAsRead(self._entries[index])
         entry = self._entries[index]
         return stamp(entry.value, entry.revision)
 
@@ -205,34 +205,34 @@ class Views(Sequence[bytes]):
         return (stamp(entry.value, entry.revision) for entry in self._entries)
 
     def __eq__(self, other: object) -> bool:  # pages are compared by their values
-        return isinstance(other, Views | list) and [*self] == [*other]
+        return isinstance(other, EntriesAsRead | list) and [*self] == [*other]
 
     __hash__ = None  # type: ignore[assignment]  # as a list
 
 
-def views(entries: Sequence[Entry], info: ResourceInfo) -> Sequence[bytes]:
+def all_as_read(entries: Sequence[Entry], info: ResourceInfo) -> Sequence[bytes]:
     """Entries as a reader of `info` sees them."""
     if all(current(entry, info) for entry in entries):
-        return Views(entries)
-    return [view(entry, info) for entry in entries]
+        return EntriesAsRead(entries)
+    return [as_read(entry, info) for entry in entries]
 
 
 def converted(document: Document, info: ResourceInfo) -> Document:
-    """A stored document in the version of `served`: adapted to the schema of its own version, then converted."""
+    """A stored document in the version of `info`: adapted to the schema of its own version, then converted."""
     origin = _origin(document, info)
     if origin.codec is not None and info.codec is not None:
         document = origin.codec.decode_stored(document)
         document = info.strategy.convert(document) | {"apiVersion": info.gvk.api_version, "kind": info.gvk.kind}
         info.codec.encode(document)
         return document
-    _fit_leniently(document, origin)
-    return document if origin is info else _turned(document, info)
+    _apply_schema_leniently(document, origin)
+    return document if origin is info else _convert_and_prune(document, info)
 
 
 def at_origin(value: bytes, info: ResourceInfo) -> Document:
     """The document of stored bytes of a custom resource, at the version that it was stored at."""
     document = decode(value)
-    _fit_leniently(document, _origin(document, info))
+    _apply_schema_leniently(document, _origin(document, info))
     return document
 
 
@@ -253,15 +253,15 @@ def _origin(document: Document, info: ResourceInfo) -> ResourceInfo:
     return origin or info.stored
 
 
-def _fit_leniently(document: Document, info: ResourceInfo) -> None:
+def _apply_schema_leniently(document: Document, info: ResourceInfo) -> None:
     from pilotage.schema.structural import DefaultsTooLargeError
 
     with suppress(DefaultsTooLargeError):  # the defaults of a newer schema exceed the size limit: set as many as fit
-        _fit(document, info)
+        _apply_schema(document, info)
 
 
 def storable(document: Document, info: ResourceInfo) -> Document:
-    """A document of `served` in the form that is stored; one of a built-in kind is completed in place."""
+    """A document of `info` in the form that is stored; one of a built-in kind is completed in place."""
     stored = info.stored
     if stored is info:
         if info.codec is not None:
@@ -272,34 +272,34 @@ def storable(document: Document, info: ResourceInfo) -> Document:
         document |= {"apiVersion": stored.gvk.api_version, "kind": stored.gvk.kind}
         stored.codec.encode(document)
         return document
-    return fitted(turned(document, stored), stored)
+    return with_schema_applied(in_version(document, stored), stored)
 
 
-def fitted(document: Document, stored: ResourceInfo) -> Document:
+def with_schema_applied(document: Document, stored: ResourceInfo) -> Document:
     """A document that was converted to the stored version, with its defaults, in place."""
     from pilotage.schema.structural import DefaultsTooLargeError
 
     try:
-        _fit(document, stored)
+        _apply_schema(document, stored)
     except DefaultsTooLargeError as error:
         raise RequestTooLarge(f"Request entity too large: {error}") from None
     return document
 
 
-def _fit(document: Document, info: ResourceInfo) -> None:
+def _apply_schema(document: Document, info: ResourceInfo) -> None:
     document["apiVersion"] = info.gvk.api_version
     if info.schema is not None:
         info.schema.prune(document)
         info.schema.default(document)
 
 
-def turned(document: Document, info: ResourceInfo) -> Document:
+def in_version(document: Document, info: ResourceInfo) -> Document:
     """A document of another version, converted to this version; the given document is not changed."""
     copy = decode(_encode(document))
-    return _turned(copy, info) if info.codec is None else converted(copy, info)
+    return _convert_and_prune(copy, info) if info.codec is None else converted(copy, info)
 
 
-def _turned(document: Document, info: ResourceInfo) -> Document:
+def _convert_and_prune(document: Document, info: ResourceInfo) -> Document:
     return prune(unpruned(document, info), info)
 
 
@@ -331,6 +331,6 @@ def metadata_only(data: bytes, version: str = "v1", hidden: Collection[str] = ()
     if hidden:
         shown = decode(metadata)
         kept = {key: value for key, value in (shown.pop("annotations", None) or {}).items() if key not in hidden}
-        metadata = encode_plain(shown | ({"annotations": kept} if kept else {}))
+        metadata = to_json(shown | ({"annotations": kept} if kept else {}))
     head = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/'
     return b'%b%b","metadata":%b}' % (head, version.encode(), metadata)

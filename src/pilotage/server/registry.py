@@ -17,8 +17,8 @@ from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.rest.request import APIRequest, PatchType, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
 from pilotage.server import deadlines, records
+from pilotage.server.access.policyrules import AccessAttributes
 from pilotage.server.access.rbac import attributes_of
-from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.catalogue import routes
 from pilotage.server.catalogue.catalogue import NAMESPACES, Redefined
 from pilotage.server.context import RegistryContext

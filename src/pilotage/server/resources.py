@@ -166,7 +166,7 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
         return head_of(self.gvk.api_version, self.gvk.kind)
 
     @cached_property
-    def plain(self) -> bool:
+    def one_pass(self) -> bool:
         """Whether a new object may need no work: all rules of the kind are in its schema, and one check is enough for
         them."""
         from pilotage.server.strategies.custom import CustomResourceStrategy  # loaded with the first definition
@@ -179,7 +179,7 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
         )  # others have rules of their own
 
     @cached_property
-    def plain_head(self) -> bytes:
+    def body_head(self) -> bytes:
         """How the body of such an object begins."""
         return self.head + b'"metadata":{'
 

@@ -171,18 +171,18 @@ class _Ready:
 
     def __init__(self, chooser: random.Random) -> None:
         self._random = chooser
-        self._plain: deque[asyncio.Handle] = deque()
+        self._callbacks: deque[asyncio.Handle] = deque()
         self._steps: list[tuple[int, asyncio.Handle]] = []
         self._numbers: WeakKeyDictionary[asyncio.Task[Any], int] = WeakKeyDictionary()
         self._counter = count()
 
     def __len__(self) -> int:
-        return len(self._plain) + len(self._steps)
+        return len(self._callbacks) + len(self._steps)
 
     def append(self, handle: asyncio.Handle) -> None:
         task = _task_of(handle)
         if task is None:
-            self._plain.append(handle)
+            self._callbacks.append(handle)
             return
         number = self._numbers.get(task)
         if number is None:
@@ -191,10 +191,10 @@ class _Ready:
 
     def popleft(self) -> asyncio.Handle:
         at = self._random.randrange(len(self))
-        return self._steps.pop(at)[1] if at < len(self._steps) else self._plain.popleft()
+        return self._steps.pop(at)[1] if at < len(self._steps) else self._callbacks.popleft()
 
     def clear(self) -> None:
-        self._plain.clear()
+        self._callbacks.clear()
         self._steps.clear()
 
 

@@ -29,7 +29,7 @@ def test_every_change_after_the_floor_is_there_and_the_log_stays_small(
         assert len(held) <= events
         assert sum(one.size for one in held) <= max(size, held[-1].size)
         for version in range(log.floor, revision + 1):
-            found = log.since(log.place_after(version), 1000)
+            found = log.since(log.position_after(version), 1000)
             assert [one.revision for one in found] == [number for number in written if number > version]
 
 
@@ -40,7 +40,7 @@ def test_places_never_come_again() -> None:
     log.clear(10)
     assert log.first > end - 1
     log.extend([change(11)])
-    assert log.place_after(10) == log.first
+    assert log.position_after(10) == log.first
 
 
 def test_a_frame_is_made_once_for_each_type_and_generation() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from pilotage.cli import main
 from pilotage.kit.arguments.flags import namespace
-from pilotage.kit.console.flags import places
+from pilotage.kit.console.flags import storages
 from pilotage.kit.console.help import add_command
 from pilotage.kit.console.parsing import command_first
 from tests.kit.tools import captured, todo_tool
@@ -76,12 +76,12 @@ def test_help_and_version_need_no_command(capsys: pytest.CaptureFixture[str]) ->
 
 def test_every_option_for_the_place_may_stand_before_the_command() -> None:
     command = argparse.ArgumentParser(add_help=False)
-    places.add_storage(command, "")
-    for name, add in vars(places).items():
-        if name.startswith("add_") and add.__module__ == places.__name__ and name != "add_storage":
+    storages.add_storage(command, "")
+    for name, add in vars(storages).items():
+        if name.startswith("add_") and add.__module__ == storages.__name__ and name != "add_storage":
             add(command)
     namespace(command)
-    assert {flag for action in command._actions for flag in action.option_strings} == set(places.FLAGS)
+    assert {flag for action in command._actions for flag in action.option_strings} == set(storages.FLAGS)
 
 
 class Application(argparse.ArgumentParser):

@@ -10,7 +10,7 @@ from pilotage.errors import Cause
 from pilotage.meta.validation.objectmeta import (
     MAX_ANNOTATIONS,
     field_manager_causes,
-    is_plain,
+    is_minimal,
     object_meta_causes,
     object_meta_update_causes,
 )
@@ -141,29 +141,29 @@ def test_a_field_manager_is_short_and_printable() -> None:
     assert "invalid character U+000A (at position 1)" in field_manager_causes("a\nb")[0].message
 
 
-PLAIN: dict[str, Any] = {"name": "a.b", "namespace": "n", "labels": {"x/y": "", "z": "1"}, "annotations": {"k": " "}}
+MINIMAL: dict[str, Any] = {"name": "a.b", "namespace": "n", "labels": {"x/y": "", "z": "1"}, "annotations": {"k": " "}}
 texts = st.sampled_from(["a", "", "A", "a.b", "-", "x/y", "X/y", "a" * 64, "a" * 254, "é", "a\n"])
 odd: st.SearchStrategy[Any] = (
     st.none() | st.integers() | texts | st.dictionaries(texts, texts | st.none(), max_size=3) | st.just([])
 )
 
 
-@given(st.dictionaries(st.sampled_from([*PLAIN, "uid", "generateName", "unknown"]), odd, max_size=3))
-def test_metadata_that_is_plain_is_valid_and_has_nothing_empty(changes: dict[str, Any]) -> None:
-    metadata = PLAIN | changes
-    if is_plain(metadata):
+@given(st.dictionaries(st.sampled_from([*MINIMAL, "uid", "generateName", "unknown"]), odd, max_size=3))
+def test_minimal_metadata_is_valid_and_has_nothing_empty(changes: dict[str, Any]) -> None:
+    metadata = MINIMAL | changes
+    if is_minimal(metadata):
         assert object_meta_causes(metadata, namespaced=True) == []
         assert all(metadata.values())
-        assert metadata.keys() <= PLAIN.keys()
+        assert metadata.keys() <= MINIMAL.keys()
 
 
-def test_the_metadata_of_most_new_objects_is_plain() -> None:
-    assert is_plain(PLAIN)
-    assert is_plain({"name": "a"})
-    assert not is_plain(GOOD)
-    assert not is_plain(None)
+def test_the_metadata_of_most_new_objects_is_minimal() -> None:
+    assert is_minimal(MINIMAL)
+    assert is_minimal({"name": "a"})
+    assert not is_minimal(GOOD)
+    assert not is_minimal(None)
 
 
 def test_metadata_with_large_annotations_is_not_plain() -> None:
-    assert not is_plain(PLAIN | {"annotations": {"k": "x" * MAX_ANNOTATIONS}})
-    assert not is_plain(PLAIN | {"annotations": {f"k{n:060}": "x" for n in range(MAX_ANNOTATIONS // 60)}})
+    assert not is_minimal(MINIMAL | {"annotations": {"k": "x" * MAX_ANNOTATIONS}})
+    assert not is_minimal(MINIMAL | {"annotations": {f"k{n:060}": "x" for n in range(MAX_ANNOTATIONS // 60)}})

@@ -40,7 +40,6 @@ from pilotage.meta.markers import (
     Rule,
     Scale,
     Schemaless,
-    StructType,
     Title,
     Type,
     UniqueItems,
@@ -110,7 +109,7 @@ class Texts(Model):
     ] = ""
 
 
-class Host(Model, markers=[StructType("atomic")]):
+class Host(Model, markers=[MapType("atomic")]):
     """A name with its address."""
 
     name: Annotated[str, MaxLength(253)]

@@ -7,8 +7,8 @@ import pytest
 
 from pilotage.rest.request import User
 from pilotage.server.access.impersonation import Acting, Impersonation
+from pilotage.server.access.policyrules import AccessAttributes
 from pilotage.server.access.rbac import AccessDenied, Authorizer, Decision
-from pilotage.server.access.rules import AccessAttributes
 
 ALICE = User("alice", ("system:authenticated",))
 AGENT = User("system:serviceaccount:kube-system:agent", (), {"authentication.kubernetes.io/node-name": ("n1",)})

@@ -8,7 +8,7 @@ import pytest
 
 from pilotage.errors import InvalidDefinition
 from pilotage.rest.request import User
-from pilotage.server.access.rules import AccessAttributes
+from pilotage.server.access.policyrules import AccessAttributes
 from pilotage.server.audit.policy import AuditPolicy, Level, everything
 
 JOE = User("joe", ("dev", "system:authenticated"))

@@ -10,8 +10,8 @@ from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest import path
 from pilotage.rest.request import User
 from pilotage.server.access.authentication import Authenticator
+from pilotage.server.access.policyrules import AccessAttributes
 from pilotage.server.access.rbac import attributes_of
-from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.server.http.requests import attributes_of_path
 

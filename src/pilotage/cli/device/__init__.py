@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from pilotage.kit.console.flags import add_path, add_switch, add_value, add_values, places
+from pilotage.kit.console.flags import add_path, add_switch, add_value, add_values, storages
 from pilotage.kit.console.flags.types import gid, mode, number, positive, seconds, uid
 from pilotage.kit.console.help import add_command
 
@@ -51,8 +51,8 @@ def _add_serve(subparsers: Any) -> None:
     add_value(command, "--target", "URI", _TARGET_HELP.replace("of the server", "to listen on"))
     about = "source of GPUs: fake simulates them, nvml reads the driver, replay plays a recording; may be repeated"
     add_values(command, "--provider", None, about, choices=PROVIDERS)
-    places.add_storage(
-        command, f"where to store objects: {places.ALL_STORAGES} (default: %(default)s)", default="memory:"
+    storages.add_storage(
+        command, f"where to store objects: {storages.ALL_STORAGES} (default: %(default)s)", default="memory:"
     )
     about = "the generation of the wire protocol; v6 also serves clients of v2 and v3 (default: %(default)s)"
     add_value(command, "--profile", None, about, "v6", choices=PROFILES)
@@ -163,7 +163,7 @@ def _add_get(subparsers: Any) -> None:
     about = (
         "output format: table, wide, json, yaml, name, jsonpath=TEMPLATE, custom-columns=SPEC (default: %(default)s)"
     )
-    places.suggest(add_value(command, "-o --output", "FORMAT", about, "table"), _OUTPUTS)
+    storages.suggest(add_value(command, "-o --output", "FORMAT", about, "table"), _OUTPUTS)
     add_value(command, "-l --selector", "SELECTOR", "show only GPUs with these labels, such as rack=a")
     add_value(command, "--field-selector", "SELECTOR", "show only GPUs with these fields: metadata.name, spec.uuid")
     _add_client_options(command)
@@ -197,7 +197,7 @@ def _add_wait(subparsers: Any) -> None:
     )
     command.add_argument("names", nargs="*", metavar="NAME", help="wait for these GPUs")
     about = "condition=NAME[=STATUS], jsonpath='{PATH}'[=VALUE], create or delete"
-    places.suggest(add_value(command, "--for", "CONDITION", about, dest="condition"), ("create", "delete"))
+    storages.suggest(add_value(command, "--for", "CONDITION", about, dest="condition"), ("create", "delete"))
     about = "how long to wait, such as 5m (default: 30s; 0: check once)"
     add_value(command, "--timeout", "TIME", about, 30.0, type=_duration)
     add_value(command, "-l --selector", "SELECTOR", "wait for the GPUs with these labels, such as rack=a")

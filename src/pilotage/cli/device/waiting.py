@@ -55,7 +55,7 @@ async def _names(gpus: GPUs, options: argparse.Namespace) -> list[str]:
     return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Waiting:
     """What is waited for. Without a server that watches, or while it restarts, the GPUs are listed again."""
 

@@ -39,7 +39,7 @@ def register(subparsers: Any) -> None:
     add_path(command, "-o --output --output-dir", "DIR", "the folder to write to, instead of standard output")
     add_switch(command, "--check", "write nothing; exit with 1 and the difference if the folder is outdated")
     add_switch(command, "--force", "overwrite generated files that were changed by hand")
-    command.add_argument("--image", help="the image of the program (default: that of the project, or NAME:latest)")
+    command.add_argument("--image", help="the image of the program (default: the image of the project, or NAME:latest)")
     add_switch(
         command,
         "--grafana",

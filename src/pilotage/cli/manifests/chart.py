@@ -94,7 +94,7 @@ class _Chart:
 
     def __init__(self, settings: InstallationSettings) -> None:
         templates = self._templates = Templates()
-        self._plain = settings
+        self._settings = settings
         namespace = templates.inline("$.Release.Namespace")
         lease = settings.installation.lease_name
         if not settings.has_own_manager:
@@ -117,9 +117,9 @@ class _Chart:
 
     def roles(self) -> str:
         """A ClusterRole, or Roles in the namespaces of the values."""
-        whole = self._roles(self._plain.installation.namespaces if self._plain.has_own_manager else ())
+        whole = self._roles(self._settings.installation.namespaces if self._settings.has_own_manager else ())
         text = self._templates.text(_of(whole, MANAGER, self._settings))
-        if not self._plain.has_own_manager:
+        if not self._settings.has_own_manager:
             one = self._roles((self._templates.inline("."),))
             manager = _of(one, MANAGER, self._settings)
             cluster = self._templates.text([each for each in manager if "namespace" not in each["metadata"]])
@@ -130,7 +130,7 @@ class _Chart:
                 f"{{{{- else }}}}\n{text}{{{{- end }}}}\n"
             )
         leads = self._templates.text(_of(whole, LEADER_ELECTION, self._settings))
-        if leads and not self._plain.has_own_manager:
+        if leads and not self._settings.has_own_manager:
             leads = when("$.Values.leaderElection.enabled", leads)
         webhook = self._templates.text(_of(whole, WEBHOOK, self._settings))
         condition = f"and $.Values.webhooks.enabled (not {_CERT_MANAGER})"
@@ -164,7 +164,7 @@ class _Chart:
         container["env"] = new.given("$.Values.env")
         container["resources"] = new.values("$.Values.resources")
         container["ports"] = [self._port(port) for port in container["ports"]]
-        if self._plain.has_webhooks:
+        if self._settings.has_webhooks:
             volume, mount, _ = objects.certificate_mount(self._settings)
             pod["volumes"].append(new.block(_item(volume, _CERT_MANAGER)))
             container["volumeMounts"].append(new.block(_item(mount, _CERT_MANAGER)))
@@ -177,7 +177,7 @@ class _Chart:
         return when("$.Values.networkPolicy.enabled", self._templates.text([document]))
 
     def webhooks(self) -> str:
-        if not self._plain.has_webhooks:
+        if not self._settings.has_webhooks:
             return ""
         found = objects.webhooks(self._settings)
         for document in found:
@@ -186,10 +186,10 @@ class _Chart:
         return when("$.Values.webhooks.enabled", self._templates.text(found) + issued)
 
     def service_monitor(self) -> str:
-        if not self._plain.metrics_port:
+        if not self._settings.metrics_port:
             return ""
         document = objects.service_monitor(self._settings)
-        lines = [f"  {key}: {value}" for key, value in self._plain.labels.items()]
+        lines = [f"  {key}: {value}" for key, value in self._settings.labels.items()]
         lines.append("{{- with $.Values.metrics.serviceMonitor.labels }}\n{{- toYaml . | nindent INDENT }}\n{{- end }}")
         document["metadata"]["labels"] = self._templates.block("\n".join(["KEY:", *lines]))
         condition = "and $.Values.metrics.enabled $.Values.metrics.serviceMonitor.enabled"
@@ -200,31 +200,31 @@ class _Chart:
 
     def _roles(self, namespaces: tuple[str, ...]) -> list[Document]:
         installation = replace(self._settings.installation, namespaces=namespaces)
-        granted = [each for each in self._plain.grants if each.reason != "leader election"]
-        if self._plain.installation.leader_election or not self._plain.has_own_manager:
+        granted = [each for each in self._settings.grants if each.reason != "leader election"]
+        if self._settings.installation.leader_election or not self._settings.has_own_manager:
             granted += lease_grants(installation.lease_name)
-        return [objects.labelled(each, self._plain) for each in role_objects(granted, installation)]
+        return [objects.labelled(each, self._settings) for each in role_objects(granted, installation)]
 
     def _arguments(self) -> list[str]:
         new = self._templates
         extra = new.block("{{- with $.Values.extraArgs }}\n{{- toYaml . | nindent ITEMS }}\n{{- end }}")
-        if self._plain.has_own_manager:
-            return [*self._plain.arguments, extra]
+        if self._settings.has_own_manager:
+            return [*self._settings.arguments, extra]
         lead = "- --leader-elect\n- --leader-election-id={{ $.Values.leaderElection.id }}"
         conditional = [
             ("$.Values.leaderElection.enabled", lead),
             ("$.Values.namespaces", '- --namespace={{ join "," $.Values.namespaces }}'),
-            *(("$.Values.webhooks.enabled", f"- {flag}") for flag in self._plain.webhook_flags),
+            *(("$.Values.webhooks.enabled", f"- {flag}") for flag in self._settings.webhook_flags),
             ("$.Values.metrics.enabled", "- --metrics-bind-address=:{{ $.Values.metrics.port }}"),
         ]
         last = [('ne $.Values.logLevel "info"', "- --log-level={{ $.Values.logLevel }}")]
-        if self._plain.has_webhooks:
+        if self._settings.has_webhooks:
             flag = objects.certificate_mount(self._settings)[2]
             last += [(_CERT_MANAGER, f"- {flag}"), ("not $.Values.webhooks.enabled", "- --webhook-bind-address=0")]
-        health = f"--health-probe-bind-address=:{self._plain.health_port}"
+        health = f"--health-probe-bind-address=:{self._settings.health_port}"
         before = [new.block(when(condition, f"{text}\n")) for condition, text in conditional]
         after = [new.block(when(condition, f"{text}\n")) for condition, text in last]
-        return [self._plain.target, *before, health, "--log-format=json", *after, extra]
+        return [self._settings.target, *before, health, "--log-format=json", *after, extra]
 
     def _ingress(self, rule: Document) -> str:
         if "from" not in rule:
@@ -245,7 +245,7 @@ class _Chart:
             f"cert-manager.io/inject-ca-from: {{{{ $.Release.Namespace }}}}/{self._settings.prefix}{CERTIFICATE}"
         )
         conditional = [("$.Values.crds.keep", _KEEP)] if kept else []
-        if converted and self._plain.has_webhooks:
+        if converted and self._settings.has_webhooks:
             conditional.append((_CERT_MANAGER, reference))
         lines = [f"  {line}" for line in yamltext.write(own).splitlines()] if own else []
         lines += [f"{{{{- if {condition} }}}}\n  {line}\n{{{{- end }}}}" for condition, line in conditional]

@@ -26,10 +26,12 @@ def add_arguments(group: argparse._ArgumentGroup) -> None:
         group,
         "--device",
         "generate a DaemonSet of the Device API server with the NVML provider, a DaemonSet of an agent that uses "
-        "it, and the agent's RBAC, instead of a Deployment. The agent is the program TARGET, or that of the project; "
-        "without both, the command of --agent-command with the roles of an agent that taints its Node",
+        "it, and the agent's RBAC, instead of a Deployment. The agent is the program TARGET, or the program of the "
+        "project; without both, the command of --agent-command with the roles of an agent that taints its Node",
     )
-    add_value(group, "--agent-image", "IMAGE", "the image of the agent (default: that of the project, else --image)")
+    add_value(
+        group, "--agent-image", "IMAGE", "the image of the agent (default: the image of the project, else --image)"
+    )
     add_value(
         group,
         "--agent-command",

@@ -22,7 +22,7 @@ _HEADER = re.compile(rf"^\S+ {re.escape(_TEXT)} sha256:([0-9a-f]{{16}})[^\n]*\n"
 ONCE = "# Written once by `pilotage manifests`, for you to edit.\n"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Files:
     """Texts by their path in the folder."""
 

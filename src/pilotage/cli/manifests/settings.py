@@ -22,7 +22,7 @@ EXISTING_NAMESPACES = ("default", "kube-system")
 """Namespaces of every cluster, which are not generated."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class InstallationSettings:
     """One installation of a program."""
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pilotage.webhook.registration import Registrable
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Declarations:
     """All that can be read of a program without a start."""
 

@@ -15,7 +15,7 @@ FILE = "pyproject.toml"
 _KEYS = ("target", "name", "namespace", "image", "deploy", "group")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Project:
     """A folder with a `pyproject.toml` that has a table `[tool.pilotage]`."""
 

@@ -29,7 +29,7 @@ _MOST = 8
 """Names in a message."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Target:
     """What a user wants to run: functions, reconciler classes and reconcilers, or a manager."""
 

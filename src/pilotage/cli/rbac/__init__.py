@@ -61,9 +61,9 @@ class _RecordingParser(argparse.ArgumentParser):
 
 def add_installation_arguments(command: argparse.ArgumentParser) -> None:
     """The options about how a program is run on a cluster."""
-    command.add_argument("--name", type=_name, help="the prefix of all names (default: that of the project)")
+    command.add_argument("--name", type=_name, help="the prefix of all names (default: the name of the project)")
     command.add_argument(
-        "--namespace", type=_name, help="the namespace that the program runs in (default: that of the project)"
+        "--namespace", type=_name, help="the namespace that the program runs in (default: from the project)"
     )
     add_values(
         command,

@@ -15,7 +15,7 @@ from pilotage.kit.console.files import shown
 from pilotage.rest.permission import VERBS, Permission
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Analysis:
     """The permissions of a program, and notes about those that could not be determined."""
 

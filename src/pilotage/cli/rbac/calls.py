@@ -30,7 +30,7 @@ _OUTCOMES = {"create_or_patch": (*READ, "create", "patch"), "create_or_update": 
 _ANSWERED_WHOLE = ("", "status", "finalize", "approval")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class APICall:
     """A call, and the verbs that it needs on a kind or one of its subresources."""
 
@@ -42,7 +42,7 @@ class APICall:
     subresource: str = ""
 
 
-@dataclass
+@dataclass(slots=True)
 class APICalls:
     """All that was found."""
 

@@ -35,7 +35,7 @@ class PermissionScope(enum.Enum):
     """In the namespace that the program runs in."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RequiredPermission:
     """A permission, why it is needed, and the line of the program that needs it."""
 
@@ -49,7 +49,7 @@ class RequiredPermission:
     """The end of the name of its role."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Installation:
     """What the permissions depend on besides the program: how it is run."""
 

@@ -13,7 +13,7 @@ from typing import Any
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class ModuleSource:
     """A module with its syntax tree."""
 
@@ -22,7 +22,7 @@ class ModuleSource:
     tree: ast.Module
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ProgramDefinition:
     """A function or a class of the program."""
 

@@ -8,49 +8,49 @@ from typing import Any, TypeAlias
 from pilotage.meta.forms import Kind
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Kinds:
     """A kind; one of several where it depends on the run."""
 
     kinds: tuple[Kind, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ObjectsOf:
     """An object of one of these kinds."""
 
     kinds: tuple[Kind, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Many:
     """Something to iterate over."""
 
     item: Kinds | ObjectsOf
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ClientValue:
     """A client. One that is not `live` reads from the cache."""
 
     live: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SubresourceValue:
     """A client of one subresource."""
 
     name: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Instance:
     """An object of a class of the program."""
 
     cls: type
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Python:
     """A module, a function or a class."""
 

@@ -20,7 +20,7 @@ def register(subparsers: Any) -> None:
         "Run an operator until Ctrl-C or SIGTERM. TARGET is a module (guestbook.operator) or a file "
         "(greetings.py), whose function setup(manager), or else all reconciler classes, are run; or a name in it "
         "(greetings.py:start): a function that is given a manager, reconciler classes, or a manager. Without "
-        "TARGET it is that of the project, [tool.pilotage] in pyproject.toml. Each option can be set by an "
+        "TARGET it is the target of the project, [tool.pilotage] in pyproject.toml. Each option can be set by an "
         "environment variable, PILOTAGE_ and its name (PILOTAGE_LOG_LEVEL); the option wins.",
         "pilotage run greetings.py --storage memory: -f objects.yaml --until-idle",
         "pilotage run greetings.py --storage sqlite:demo.db --serve 127.0.0.1:6443 --reload",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from pilotage.kit.console.flags import places
+from pilotage.kit.console.flags import storages
 from pilotage.kit.console.flags.fields import add_flags, flag, shared, switch
 from pilotage.kit.console.flags.types import address, bind_address, log_level, names, positive, seconds
 
@@ -60,16 +60,16 @@ class RunParser(argparse.ArgumentParser):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Flags:
     """The flags under their names, with their defaults. None: not given."""
 
     storage: str = shared(
-        lambda group: places.add_storage(group, f"an API server in this process: {places.ALL_STORAGES}")
+        lambda group: storages.add_storage(group, f"an API server in this process: {storages.ALL_STORAGES}")
     )
-    tenant: str = shared(places.add_tenant, default="default", manager=False)
-    encryption_keys: str = shared(places.add_encryption_keys)
-    kubeconfig: str = shared(places.add_kubeconfig)
+    tenant: str = shared(storages.add_tenant, default="default", manager=False)
+    encryption_keys: str = shared(storages.add_encryption_keys)
+    kubeconfig: str = shared(storages.add_kubeconfig)
     context: str = shared(None)
     serve: tuple[str, int] | None = flag(
         "ADDR",
@@ -96,7 +96,7 @@ class Flags:
         action="append",
         short="-f",
     )
-    until_idle: bool = switch("exit when everything is reconciled: 0, or 5 with a list of what is left")
+    until_idle: bool = switch("exit when everything is reconciled: 0, or 5 with a list of pending work")
     timeout: float | None = _seconds("how long --until-idle waits (default: 60; 0: no limit)")
     horizon: float | None = _seconds("--until-idle waits for what is due again within this time (default: 0)")
     checkpoint: str = flag(
@@ -169,7 +169,7 @@ class Flags:
     leader_election_id: str = flag("NAME", "the Lease of --leader-elect (default: PROGRAM-leader)", manager=True)
     leader_election_namespace: str = flag(
         "NAME",
-        "the namespace of the Leases (default: that of the Pod or of the kubeconfig, else default)",
+        "the namespace of the Leases (default: the namespace of the Pod or of the kubeconfig, else default)",
         manager=True,
     )
     shards: str = flag("NAME", "all replicas with this name share the work, each object with one of them", manager=True)

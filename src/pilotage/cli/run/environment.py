@@ -21,7 +21,7 @@ from pilotage.telemetry.logs import logger
 log = logger("pilotage.run")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RunEnvironment:
     """A cluster that is not open yet, and what to print about it."""
 

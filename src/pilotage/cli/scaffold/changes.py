@@ -15,7 +15,7 @@ from pilotage.kit.console.errors import CommandError
 from pilotage.kit.console.terminal import BOLD, DIM, GREEN, YELLOW, standard_output
 
 
-@dataclass
+@dataclass(slots=True)
 class ProjectChanges:
     """The files to create, the files to edit, and what exists already. Paths are relative to `root`."""
 
@@ -77,7 +77,7 @@ class ProjectChanges:
         """All texts in temporary files beside their places, so that only renames are left to do."""
         staged = []
         for path, text in [*self.new.items(), *((path, after) for path, (_, after) in self.edits.items())]:
-            folder = self._place(path).parent
+            folder = self._file_of(path).parent
             for made in _make_folders(folder):
                 undo.callback(_remove_folder, made)
             descriptor, name = tempfile.mkstemp(dir=folder, prefix=".pilotage-")
@@ -88,26 +88,26 @@ class ProjectChanges:
         return staged
 
     def _commit(self, path: str, temporary: Path, undo: ExitStack) -> None:
-        place = self._place(path)
+        file = self._file_of(path)
         if path in self.new:
             temporary.chmod(0o666 & ~_umask())
             try:
-                os.link(temporary, place)  # unlike a rename, this fails if the file has been created meanwhile
+                os.link(temporary, file)  # unlike a rename, this fails if the file has been created meanwhile
             except FileExistsError as error:
-                raise CommandError(f"{place} has been created meanwhile; nothing was changed") from error
-            undo.callback(place.unlink, missing_ok=True)
+                raise CommandError(f"{file} has been created meanwhile; nothing was changed") from error
+            undo.callback(file.unlink, missing_ok=True)
             temporary.unlink()
             return
         before = self.edits[path][0]
         if self._read(path) != before:
-            raise CommandError(f"{place} has been changed meanwhile; nothing was changed")
-        shutil.copymode(place, temporary)
-        temporary.replace(place)
-        undo.callback(place.write_bytes, before.encode())
+            raise CommandError(f"{file} has been changed meanwhile; nothing was changed")
+        shutil.copymode(file, temporary)
+        temporary.replace(file)
+        undo.callback(file.write_bytes, before.encode())
 
-    def _place(self, path: str) -> Path:
-        place = self.root / path
-        return place.resolve() if place.is_symlink() else place
+    def _file_of(self, path: str) -> Path:
+        file = self.root / path
+        return file.resolve() if file.is_symlink() else file
 
     def _read(self, path: str) -> str | None:
         try:

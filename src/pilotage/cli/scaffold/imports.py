@@ -30,11 +30,13 @@ def with_import(text: str, package: str, wanted: Import) -> str:
         if lines[node.lineno - 1][: node.col_offset].strip() or ";" in lines[node.lineno - 1]:
             raise CannotEdit(f"line {node.lineno} has several statements")
     same = [
-        node for node in found if isinstance(node, ast.ImportFrom) and _plain(node) and node.module == wanted.module
+        node
+        for node in found
+        if isinstance(node, ast.ImportFrom) and _can_be_extended(node) and node.module == wanted.module
     ]
     if same and not wanted.alias and not wanted.comment:
         return checked(text, _merged(text, lines, same[-1], wanted.name), tree)
-    at, before, after = _place(tree, found, lines, wanted, package)
+    at, before, after = _insertion(tree, found, lines, wanted, package)
     added = [*before, *wanted.line.split("\n"), *after]
     return checked(text, inserted(text, lines, at, added), tree)
 
@@ -66,7 +68,7 @@ def _imports(node: ast.ImportFrom, wanted: Import) -> bool:
     return bool(same) and node.module == wanted.module
 
 
-def _plain(node: ast.ImportFrom) -> bool:
+def _can_be_extended(node: ast.ImportFrom) -> bool:
     return not node.level and not any(each.asname or each.name == "*" for each in node.names)
 
 
@@ -78,7 +80,7 @@ def _merged(text: str, lines: list[str], node: ast.ImportFrom, name: str) -> str
     return inserted(text, [*lines[:first], *lines[last:]], first, merged.split("\n"))
 
 
-def _place(
+def _insertion(
     tree: ast.Module, found: list[ImportNode], lines: list[str], wanted: Import, package: str
 ) -> tuple[int, list[str], list[str]]:
     """After which line (from 1; 0: before all) an import is added, and the empty lines before and after it."""

@@ -15,7 +15,7 @@ _EXAMPLES = {"str": '"example"', "int": "1", "bool": "True", "float": "1.0"}
 _EMPTY = {"list": "[]", "dict": "{}", "tuple": "()", "set": "set()"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Subject:
     """A kind with all that templates need to know of it."""
 
@@ -53,7 +53,7 @@ class Subject:
         return _example(fields, self.own) if fields is not None else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ExampleObject:
     """The keyword arguments of an object, and the classes in them."""
 

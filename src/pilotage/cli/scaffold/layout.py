@@ -15,7 +15,7 @@ from pilotage.kit.console.errors import CommandError
 from pilotage.meta.kinds import version_priority
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ClassField:
     """A field of a class: its name, its type and whether it has a default."""
 
@@ -24,7 +24,7 @@ class ClassField:
     required: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ProjectKind:
     """A kind in a module of the project."""
 

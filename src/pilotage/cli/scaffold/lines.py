@@ -22,7 +22,7 @@ def bracketed(opening: str, parts: Sequence[str], closing: str, indent: int = 0)
     return f"{margin}{opening}\n{each}{margin}{closing}"
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Import:
     """`from module import name as alias  # comment`."""
 

@@ -19,7 +19,7 @@ _USED = {"client", "created", "env", "found", "manager", "new", "old", "pt", "re
 """Names that the templates use for something else."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Names:
     """The names of a kind in Python: `GPUPool` is in `gpu_pool.py`."""
 

@@ -81,11 +81,11 @@ def with_methods(text: str, class_name: str, before: str, methods: str) -> str:
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == class_name]
     if len(classes) != 1:
         raise CannotEdit(f"it has {'several classes' if classes else 'no class'} {class_name}")
-    places = [node for node in classes[0].body if isinstance(node, ast.FunctionDef) and node.name == before]
-    if len(places) != 1 or places[0].decorator_list or places[0].col_offset != 4:
+    found = [node for node in classes[0].body if isinstance(node, ast.FunctionDef) and node.name == before]
+    if len(found) != 1 or found[0].decorator_list or found[0].col_offset != 4:
         raise CannotEdit(f"its class {class_name} has no method {before}")
     lines = lines_of(text)
-    at = places[0].lineno - 1
+    at = found[0].lineno - 1
     while lines[at - 1].strip().startswith("#"):
         at -= 1
     return checked(text, inserted(text, lines, at, methods.split("\n")), tree)

@@ -15,7 +15,7 @@ from pilotage.cli.scaffold.layout import ProjectKind, resource_call
 from pilotage.cli.scaffold.source import CannotEdit, bound_names, lines_of, parsed
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Copy:
     """The definitions of a new version, and the imports that they need."""
 

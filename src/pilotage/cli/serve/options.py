@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pilotage.kit.console.flags import places
+from pilotage.kit.console.flags import storages
 from pilotage.kit.console.flags.fields import flag, shared
 from pilotage.kit.console.flags.types import address, controllers, count, names, size
 
@@ -17,16 +17,18 @@ def _file(about: str) -> Any:
     return flag("FILE", about, None, type=Path)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ServeOptions:
     """The flags under their names, with their defaults."""
 
     storage: str = shared(
-        lambda group: places.add_storage(group, f"where to store objects: {places.ALL_STORAGES} (default: memory:)"),
+        lambda group: storages.add_storage(
+            group, f"where to store objects: {storages.ALL_STORAGES} (default: memory:)"
+        ),
         default="memory:",
     )
-    tenant: str = shared(places.add_tenant, default="default")
-    encryption_keys: str = shared(places.add_encryption_keys)
+    tenant: str = shared(storages.add_tenant, default="default")
+    encryption_keys: str = shared(storages.add_encryption_keys)
     max_history: int = flag(
         "SIZE",
         "how much memory replaced and deleted objects may take, which watches resume from (default: 64Mi)",
@@ -58,7 +60,7 @@ class ServeOptions:
     )
     anonymous_auth: bool = flag(
         "",
-        "requests without credentials are those of the user system:anonymous (default: 401)",
+        "requests without credentials have the user system:anonymous (default: 401)",
         False,
         action="store_true",
     )

@@ -116,7 +116,7 @@ class _Watched(asyncio.SubprocessProtocol):
 
 
 async def _end(transport: asyncio.SubprocessTransport, watched: _Watched) -> None:
-    """End what is left of a program: its process group, then our ends of the pipes, whose other ends may still be
+    """End the rest of a program: its process group, then our ends of the pipes, whose other ends may still be
     open."""
     if not watched.exited.done() or not watched.closed.done():
         with suppress(ProcessLookupError, PermissionError):

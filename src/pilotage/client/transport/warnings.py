@@ -24,8 +24,8 @@ class ServerWarning(Value, frozen=True):
     """The name of the object; empty for a list."""
 
     def __str__(self) -> str:
-        place = "/".join(part for part in (self.namespace, self.name) if part)
-        subject = f"{self.gvk.kind} {place}" if self.name else self.gvk.kind
+        key = "/".join(part for part in (self.namespace, self.name) if part)
+        subject = f"{self.gvk.kind} {key}" if self.name else self.gvk.kind
         return f"{subject}: {self.text}"
 
 

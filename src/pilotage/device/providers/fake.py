@@ -114,7 +114,7 @@ class FakeGPU:
         return Health(tuple(states))
 
 
-@dataclass
+@dataclass(slots=True)
 class FakeGPUs:
     """All fake GPUs, numbered from 1, and their random changes."""
 

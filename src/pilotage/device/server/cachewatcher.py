@@ -41,7 +41,7 @@ class CacheWatcher:
         self.out = out
         self.since = 0
         """Events up to this version are not sent: they were sent already, or not requested."""
-        self.place = 0
+        self.position = 0
         """The position of the next event in the log."""
         self.last_sent = asyncio.get_running_loop().time()
         self._slack = watch_cache.options.log_events
@@ -67,8 +67,8 @@ class CacheWatcher:
         """Evict the watch if it is too far behind."""
         log, bound = self._watch_cache.log, self._watch_cache.options.lag_events
         if self.since >= log.floor:
-            self.place = max(self.place, log.place_after(self.since))  # older events are not for this watch
-        behind = log.end - self.place
+            self.position = max(self.position, log.position_after(self.since))  # older events are not for this watch
+        behind = log.end - self.position
         if not self._ended and behind > bound + self._slack:
             self._evict(behind, f"is {behind} changes behind, and the limit is {bound}")
 
@@ -91,22 +91,22 @@ class CacheWatcher:
 
     async def _send(self, metadata: Mapping[str, str] | None) -> None:
         initial = await self._begin()
-        self._take_place()
+        self._take_position()
         await self.out.open(metadata)
         await self._deliver(initial)
         await self._replay()
-        self._take_place()
+        self._take_position()
         while not self._ended:
-            if self.place < self._watch_cache.log.end:
+            if self.position < self._watch_cache.log.end:
                 await self._catch_up()
             else:
                 await self._listen()
         if self._error is not None:
             raise self._error
 
-    def _take_place(self) -> None:
+    def _take_position(self) -> None:
         log = self._watch_cache.log
-        self.place = log.place_after(self.since)
+        self.position = log.position_after(self.since)
         # Commits of the current turn may not be in the log yet, so the distance is measured to the storage's revision.
         commits = self._watch_cache.storage.revision - self.since
         self._slack = commits if self.since >= log.floor else self._watch_cache.options.log_events
@@ -177,13 +177,13 @@ class CacheWatcher:
     async def _catch_up(self) -> None:
         """Send the next chunk of the log."""
         log = self._watch_cache.log
-        if self.place < log.first:
-            self._evict(log.end - self.place, "is behind the oldest event that the server has")
+        if self.position < log.first:
+            self._evict(log.end - self.position, "is behind the oldest event that the server has")
             return
-        changes = log.since(self.place, _CHUNK_FRAMES)
+        changes = log.since(self.position, _CHUNK_FRAMES)
         await self._deliver(iter(self.frames_of(changes)))
         self.count(changes)
-        self.place += len(changes)
+        self.position += len(changes)
 
     async def _listen(self) -> None:
         """Let the watch cache write events, until the stream is full or a bookmark is due."""
@@ -193,7 +193,7 @@ class CacheWatcher:
         silence = self._watch_cache.options.bookmark_seconds if self._options.allow_watch_bookmarks else None
         if await self._pause(self._woken.wait(), None if silence is None else self.last_sent + silence):
             return
-        sent_all = self.place >= self._watch_cache.log.end  # a bookmark must not pass events that were not sent
+        sent_all = self.position >= self._watch_cache.log.end  # a bookmark must not pass events that were not sent
         if silence is not None and sent_all and not self._ended and self._now() >= self.last_sent + silence:
             self.last_sent = self._now()
             self.out.write([self._bookmark(max(self.since, self._watch_cache.position), {})])
@@ -205,7 +205,7 @@ class CacheWatcher:
             while not self._ended and not self.out.write(piece):
                 if not await self._pause(self.out.wait_drained(), deadline) and not self._ended:
                     self._evict(
-                        self._watch_cache.log.end - self.place,
+                        self._watch_cache.log.end - self.position,
                         f"has read nothing for {self._watch_cache.options.drain_seconds:g} s",
                     )
             if self._ended:

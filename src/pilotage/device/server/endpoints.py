@@ -33,8 +33,8 @@ async def endpoints(
     """
     paths: dict[tuple[str, int], tuple[str, ...]] = {}
     for address, wanted in ((metrics_address, _METRICS), (health_address, _PROBES)):
-        if place := parse_bind_address(address):
-            paths[place] = (*paths.get(place, ()), *wanted)
+        if bound := parse_bind_address(address):
+            paths[bound] = (*paths.get(bound, ()), *wanted)
     async with AsyncExitStack() as stack:
         servers = []
         for (host, port), served in paths.items():

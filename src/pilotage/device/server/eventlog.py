@@ -79,13 +79,13 @@ class EventLog:
         if excess > 0 or self._bytes > self._size:
             self._trim(max(excess, 0))
 
-    def place_after(self, version: int) -> int:
+    def position_after(self, version: int) -> int:
         """The position of the first change after a version, which must not be older than `floor`."""
         return self._first + bisect_right(self._changes, version, key=attrgetter("revision"))
 
-    def since(self, place: int, limit: int) -> Sequence[LoggedEvent]:
+    def since(self, position: int, limit: int) -> Sequence[LoggedEvent]:
         """At most `limit` changes from a position on, which must not be before `first`."""
-        at = place - self._first
+        at = position - self._first
         return self._changes[at : at + limit]
 
     def clear(self, floor: int) -> None:

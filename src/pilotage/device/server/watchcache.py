@@ -158,7 +158,7 @@ class WatchCache:
 
     def render(self, kind: WatchEventType, generation: str, entry: Entry, revision: int) -> bytes:
         """The frame of an event with an entry of the storage."""
-        return self.message(WatchEvent(kind, public(records.view(entry, self.info, revision))), generation)
+        return self.message(WatchEvent(kind, public(records.as_read(entry, self.info, revision))), generation)
 
     def message(self, event: WatchEvent, generation: str) -> bytes:
         """The frame of an event."""
@@ -182,7 +182,7 @@ class WatchCache:
             raise _refused(
                 f"the limit of {options.subscriptions_per_second:g} new watches a second for one caller is reached"
             )
-        subscription.place = self.log.end
+        subscription.position = self.log.end
         self._subscriptions[subscription] = None
         self._callers[caller] += 1
         metrics.STREAMS.labels().inc()
@@ -258,7 +258,7 @@ class WatchCache:
                 continue
             if frames:
                 subscription.last_sent = now
-            subscription.place = self.log.end
+            subscription.position = self.log.end
             if batch.is_whole_for(subscription):
                 watches += 1
             else:

@@ -27,7 +27,7 @@ def provider_path(name: str) -> str:
     return method_path(name, PACKAGES[1], SERVICE)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Message:
     """Encodes and decodes its fields, which have the same names on the wire."""
 
@@ -46,7 +46,7 @@ class _Message:
         return cls(**{field.name: _read(field.name, message) for field in fields(cls)})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RegisterGPU(_Message):
     """A provider has found a GPU."""
 
@@ -57,7 +57,7 @@ class RegisterGPU(_Message):
     initial_status: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Registered(_Message):
     """The response of RegisterGPU. `created` is False if the GPU existed already."""
 
@@ -66,7 +66,7 @@ class Registered(_Message):
     resource_version: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class UnregisterGPU(_Message):
     """A provider has removed a GPU."""
 
@@ -74,7 +74,7 @@ class UnregisterGPU(_Message):
     name: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Unregistered(_Message):
     """The response of UnregisterGPU. `deleted` is False if the GPU did not exist."""
 
@@ -82,7 +82,7 @@ class Unregistered(_Message):
     deleted: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class UpdateGPUStatus(_Message):
     """A provider's whole status of a GPU."""
 
@@ -92,7 +92,7 @@ class UpdateGPUStatus(_Message):
     provider_id: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class UpdateGPUCondition(_Message):
     """One condition of a GPU; all others stay."""
 
@@ -102,7 +102,7 @@ class UpdateGPUCondition(_Message):
     provider_id: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Updated(_Message):
     """The response of UpdateGPUStatus and UpdateGPUCondition."""
 
@@ -110,7 +110,7 @@ class Updated(_Message):
     resource_version: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Heartbeat(_Message):
     """A provider is alive and monitors these GPUs."""
 
@@ -119,7 +119,7 @@ class Heartbeat(_Message):
     gpu_names: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Acknowledged(_Message):
     """The response of Heartbeat."""
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 from pilotage.errors import Record
 from pilotage.kit.console.flags import add_switch, add_value, add_values
-from pilotage.kit.console.flags.places import suggest
+from pilotage.kit.console.flags.storages import suggest
 from pilotage.kit.console.help import add_command
 from pilotage.kit.console.parsing import unrecognized
 
@@ -125,9 +125,9 @@ class Command(Record):
         module: str = "",
         least_failure: int = 1,
     ) -> None:
-        place = (writes, creates, previews, waits, reads_stored, loops, loops_with, watched_with)
+        facts = (writes, creates, previews, waits, reads_stored, loops, loops_with, watched_with)
         module = module or name.replace("-", "")
-        self._set(name, summary, description, examples, add, arguments, *place, module, least_failure)
+        self._set(name, summary, description, examples, add, arguments, *facts, module, least_failure)
 
     def watches(self, options: Arguments) -> bool:
         """Whether it prints changes until it is ended."""

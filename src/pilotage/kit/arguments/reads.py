@@ -7,7 +7,7 @@ import argparse
 from pilotage.kit.arguments import flags
 from pilotage.kit.arguments.flags import Arguments, Selection, command, duration
 from pilotage.kit.console.flags import add_switch, add_value, add_values
-from pilotage.kit.console.flags.places import suggest
+from pilotage.kit.console.flags.storages import suggest
 from pilotage.kit.console.flags.types import count
 
 

@@ -7,7 +7,7 @@ import argparse
 from pilotage.kit.arguments import flags
 from pilotage.kit.arguments.flags import Arguments, Files, Selection, command, duration
 from pilotage.kit.console.flags import add_switch, add_value, add_values
-from pilotage.kit.console.flags.places import suggest
+from pilotage.kit.console.flags.storages import suggest
 from pilotage.kit.console.flags.types import count
 
 TYPE_CHECKING = False
@@ -184,7 +184,9 @@ def _add_deletion(parser: argparse.ArgumentParser) -> None:
         "background",
         choices=("background", "foreground", "orphan", "true", "false"),
     )
-    add_value(parser, "--grace-period", "SECONDS", "grace period in seconds (default: that of the kind)", -1, type=int)
+    add_value(
+        parser, "--grace-period", "SECONDS", "grace period in seconds (default: the one of the kind)", -1, type=int
+    )
     add_value(
         parser, "--timeout", "TIME", "how long to wait, such as 30s or 5m (default: no limit)", 0.0, type=duration
     )
@@ -200,8 +202,8 @@ class ReplaceArguments(Files, Deletion):
     "replace",
     ReplaceArguments,
     "replace the objects of files",
-    "Replace objects that exist by those of files: what a file does not have is removed. With --force they are deleted "
-    "and created again, also where a field may not be changed.",
+    "Replace existing objects by objects of files: fields that a file does not have are removed. With --force "
+    "they are deleted and created again, also where a field may not be changed.",
     "-f objects.yaml",
     "-f objects.yaml --force",
     writes=True,

@@ -105,7 +105,7 @@ def _print(session: CommandSession, options: Deletion, each: SelectedObjects) ->
         session.report(f"{kind}/{each.name}\n")
         return
     done = session.output.styled("force deleted" if options.force else "deleted", GREEN)
-    where = f" from {session.place(each.mapping, each.namespace)} namespace" if each.mapping.namespaced else ""
+    where = f" from {session.namespace_of(each.mapping, each.namespace)} namespace" if each.mapping.namespaced else ""
     session.report(f'{kind} "{each.name}" {done}{where}{DRY_RUN[options.dry_run]}\n')
 
 

@@ -52,7 +52,7 @@ async def _documents(session: CommandSession, options: DescribeArguments, each: 
     try:
         return [await session.get(each.mapping, each.name, each.namespace)]
     except NotFound:
-        items, _ = await session.list(each.mapping, session.place(each.mapping, each.namespace))
+        items, _ = await session.list(each.mapping, session.namespace_of(each.mapping, each.namespace))
         found = [item for item in items if item["metadata"]["name"].startswith(each.name)]
         if not found:
             raise

@@ -103,5 +103,5 @@ async def _about(session: CommandSession, options: EventsArguments) -> Document 
     found = await session.find(chosen[0].mapping, chosen[0].name)
     if found is not None:
         return found
-    metadata = {"name": chosen[0].name, "namespace": session.place(chosen[0].mapping, "")}
+    metadata = {"name": chosen[0].name, "namespace": session.namespace_of(chosen[0].mapping, "")}
     return {"kind": chosen[0].mapping.gvk.kind, "metadata": metadata}  # deleted: its events may still be there

@@ -157,7 +157,7 @@ async def _tables(
             request = APIRequest(
                 Verb.GET,
                 mapping.resource,
-                session.place(mapping, each.namespace),
+                session.namespace_of(mapping, each.namespace),
                 each.name,
                 form=Form.TABLE,
                 options=ListOptions(include_object=include),

@@ -138,7 +138,7 @@ async def wait_until(
     namespace and the options of a list, any object of which may meet the condition.
     """
     by_name = ListOptions(field_selector=f"metadata.name={each.name}")
-    namespace, listing = among or (session.place(each.mapping, each.namespace), by_name)
+    namespace, listing = among or (session.namespace_of(each.mapping, each.namespace), by_name)
     while True:
         items, version = await session.list(each.mapping, namespace, listing)
         document = items[0] if items else None

@@ -18,7 +18,7 @@ class Interrupted(PilotageError):
 
 
 class NotReconciled(PilotageError):
-    """What was written is stored, but not everything was reconciled; the message lists what is left."""
+    """What was written is stored, but not everything was reconciled; the message lists the pending work."""
 
 
 FAILED = 1

@@ -17,7 +17,7 @@ from pilotage.meta.kinds import GroupVersion
 _SET_BY_SERVER = ("managedFields", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """An object and the file that it is from."""
 

@@ -103,12 +103,12 @@ class FileOwners:
         return None
 
     def _owners_among(self, at: int) -> list[int]:
-        """The places of the owners of an object that are among the objects."""
+        """The indexes of the owners of an object that are among the objects."""
         manifest = self._manifests[at]
         return [found for owner in _owners(manifest) for found in self._among(owner, manifest.document)]
 
     def _among(self, owner: Document, document: Document) -> list[int]:
-        """The places of an owner, which is in the namespace of the object or in none."""
+        """The indexes of an owner, which is in the namespace of the object or in none."""
         namespaces = ("", document["metadata"].get("namespace") or "")
         found = []
         for at in self._named.get(_name(owner, owner.get("name")), ()):

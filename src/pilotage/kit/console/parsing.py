@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from pilotage.kit.console.flags import places
+from pilotage.kit.console.flags import storages
 from pilotage.kit.console.help import HelpFormatter
 
 TYPE_CHECKING = False
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 def command_first(words: Sequence[str]) -> list[str]:
     """The words with the options that select the storage or server moved after the command: kubectl accepts them before
     it, too."""
-    place, rest = place_and_rest(words)
+    leading, rest = leading_and_rest(words)
     command = next((number for number, word in enumerate(rest) if not word.startswith("-")), -1)
-    return [*rest[: command + 1], *place, *rest[command + 1 :]]
+    return [*rest[: command + 1], *leading, *rest[command + 1 :]]
 
 
-def place_and_rest(words: Sequence[str]) -> tuple[list[str], list[str]]:
+def leading_and_rest(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """The leading options that select the storage or server, and the words after them."""
     end = 0
-    while end < len(words) and (length := _place_length(words[end])):
+    while end < len(words) and (length := _leading_length(words[end])):
         end += length
     return list(words[:end]), list(words[end:])
 
 
-def _place_length(word: str) -> int:
+def _leading_length(word: str) -> int:
     """How many words an option that selects the storage or server has with its value; 0 for any other word."""
-    if word in places.FLAGS:
+    if word in storages.FLAGS:
         return 2
     if word.startswith("--"):
-        return int(word.partition("=")[0] in places.FLAGS)
-    return int(word[:2] in places.FLAGS)  # -nshop
+        return int(word.partition("=")[0] in storages.FLAGS)
+    return int(word[:2] in storages.FLAGS)  # -nshop
 
 
 class Parser(argparse.ArgumentParser):
@@ -58,9 +58,9 @@ class Parser(argparse.ArgumentParser):
 
     def _command_first(self, words: Sequence[str]) -> list[str]:
         """The same for this parser, whose commands may have commands themselves: `store check`."""
-        place, rest = place_and_rest(words)
-        if place and not rest:
-            self.error(f"a command is missing after: {' '.join(place)}")
+        leading, rest = leading_and_rest(words)
+        if leading and not rest:
+            self.error(f"a command is missing after: {' '.join(leading)}")
         return rest if all(word.startswith("-") for word in rest) else command_first(words)
 
     def error(self, message: str) -> NoReturn:

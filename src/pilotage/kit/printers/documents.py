@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from pilotage.meta.documents import Document
     from pilotage.meta.kinds import GroupVersionKind
-    from pilotage.server.stored.plain import PlainResource
+    from pilotage.server.stored.filereader import FileResource
 
 UNNAMED = "<unknown>"
 """In place of a name that the server would generate."""
@@ -49,7 +49,7 @@ def without_managed_fields(document: Document) -> Document:
     return {**document, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
 
 
-def kind_of(kind: GroupVersionKind | PlainResource) -> str:
+def kind_of(kind: GroupVersionKind | FileResource) -> str:
     """A kind in front of a name: `deployment.apps`, `pod`."""
     return _kind(kind.group, kind.kind)
 

@@ -167,7 +167,7 @@ def labels_text(labels: dict[str, str]) -> str:
 def aligned(text: str) -> str:
     """Text with tabs, as Go's tabwriter aligns it: the cells of neighbouring lines form columns.
 
-    Each run of lines with a cell in a column gets one width for it. The last cell of a line is not padded.
+    A run of lines with a cell in the same column has one width for it. The last cell of a line is not padded.
     """
     rows = [line.split("\t") for line in text.removesuffix("\n").split("\n")]
     _align(rows, 0, 0, len(rows))

@@ -17,17 +17,17 @@ _QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)\"""", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "'": "'"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Text:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Values:
     paths: tuple[JSONPath | _Text, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Range:
     path: JSONPath
     body: tuple[_Text | _Values | _Range, ...]

@@ -23,8 +23,8 @@ def log_file_of(storage: str, tenant: str) -> str:
         return f"{os.path.expanduser(path)}{suffix}"
     if scheme == "etcd" and path:
         folder = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-        place = path.rpartition("@")[2].partition("?")[0].strip("/")  # neither user and password nor files
-        return f"{folder}/pilotage/logs/etcd-{re.sub('[^A-Za-z0-9.-]+', '_', place)}{suffix}"
+        address = path.rpartition("@")[2].partition("?")[0].strip("/")  # neither user and password nor files
+        return f"{folder}/pilotage/logs/etcd-{re.sub('[^A-Za-z0-9.-]+', '_', address)}{suffix}"
     return ""
 
 

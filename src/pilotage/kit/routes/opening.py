@@ -33,7 +33,7 @@ _EMPTY = "memory:"
 """In place of a tenant that does not exist."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Reconciled:
     """A storage in which reconcilers run beside the command. The kinds are installed when they were set up."""
 

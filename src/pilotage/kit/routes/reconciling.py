@@ -52,7 +52,7 @@ _INTERRUPTED = "interrupted: what was written is stored, and the next command re
 _BEFORE_WORK = {Group.HTTP_SERVERS, Group.WEBHOOKS, Group.DEFINITIONS, Group.CACHES}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Reconciling:
     """How the reconcilers of a tool are run."""
 
@@ -156,8 +156,8 @@ def _not_reconciled(left: Sequence[str]) -> NotReconciled:
 
 
 async def _run_managed(cluster: Cluster, how: Reconciling, work: _Work, interruption: Interruption) -> tuple[str, ...]:
-    """Run the command, which starts when webhooks and caches are ready, and the reconcilers; what is left of their
-    work."""
+    """Run the command, which starts when webhooks and caches are ready, and the reconcilers. Returns their
+    pending work."""
     failures = _Failures()
     options = ManagerOptions(
         checkpoint="" if how.is_dry_run else how.checkpoint,
@@ -212,7 +212,7 @@ async def _run_in(
 async def _wait_idle(
     manager: Manager, idle: asyncio.Task[None], how: Reconciling, failures: _Failures, interruption: Interruption
 ) -> tuple[str, ...]:
-    """Wait until the reconcilers are idle; what is left, if they fail, or if it takes too long."""
+    """Wait until the reconcilers are idle. Returns the pending work if they fail or take too long."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     while True:

@@ -8,7 +8,7 @@ import argparse
 
 from pilotage.errors import Record
 from pilotage.kit.console.flags import add_switch, add_value
-from pilotage.kit.console.flags.places import suggest
+from pilotage.kit.console.flags.storages import suggest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ _ALL = (
         "restore",
         "restore a backup into a new storage",
         "Restore a backup into an empty storage, if all of its objects are valid. Revisions of a SQLite file continue"
-        " after those of the backup, so that no resource version appears twice.",
+        " after the revisions of the backup, so that no resource version appears twice.",
         "demo.backup {}",
         add=_restore,
         file_first=True,

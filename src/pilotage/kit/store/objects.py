@@ -153,5 +153,5 @@ def _portable(document: Document, owners: Any) -> Document:
 
 def _order(document: Document) -> tuple[int, str, str, str, str]:
     kind, metadata = document["kind"], document["metadata"]
-    place = _FIRST.index(kind) if kind in _FIRST else len(_FIRST)
-    return place, document["apiVersion"], kind, metadata.get("namespace") or "", metadata["name"]
+    rank = _FIRST.index(kind) if kind in _FIRST else len(_FIRST)
+    return rank, document["apiVersion"], kind, metadata.get("namespace") or "", metadata["name"]

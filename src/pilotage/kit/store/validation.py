@@ -22,7 +22,7 @@ _MOST_CAUSES = 3
 """The causes that are listed for one object."""
 
 
-@dataclass
+@dataclass(slots=True)
 class ValidatedPuts:
     """The entries of an archive that can be stored, and what is wrong with the others."""
 

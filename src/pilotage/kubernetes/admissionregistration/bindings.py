@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.kubernetes.admissionregistration import rules
+from pilotage.kubernetes.admissionregistration import matching
 from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.validation.names import path_segment_name
@@ -25,7 +25,7 @@ class ValidatingAdmissionPolicyBindingStrategy(Strategy):
     """Bindings of policies that refuse requests."""
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
-        return rules.name_warnings(document)
+        return matching.name_warnings(document)
 
     def validate(self, document: Document) -> list[Cause]:
         spec = document.get("spec") or {}
@@ -38,13 +38,13 @@ class MutatingAdmissionPolicyBindingStrategy(ValidatingAdmissionPolicyBindingStr
     def validate(self, document: Document) -> list[Cause]:
         spec = document.get("spec") or {}
         resources = spec.get("matchResources") or {}
-        return [*_validate_spec(spec), *rules.validate_mutating_operations(resources, "spec.matchResources")]
+        return [*_validate_spec(spec), *matching.validate_mutating_operations(resources, "spec.matchResources")]
 
 
 def _validate_spec(spec: Document) -> Iterator[Cause]:
     yield from texts.required_text(spec.get("policyName"), "spec.policyName")
     yield from fields.given(spec.get("paramRef"), "spec.paramRef", _validate_param_ref)
-    yield from fields.given(spec.get("matchResources"), "spec.matchResources", rules.validate_match_resources)
+    yield from fields.given(spec.get("matchResources"), "spec.matchResources", matching.validate_match_resources)
 
 
 def _validate_param_ref(reference: Document, path: str) -> Iterator[Cause]:

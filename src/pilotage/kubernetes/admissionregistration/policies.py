@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from pilotage.errors import Cause, InvalidDefinition
-from pilotage.kubernetes.admissionregistration import rules
+from pilotage.kubernetes.admissionregistration import matching
 from pilotage.kubernetes.admissionregistration.conditions import (
     expression_cause,
     validate_expression,
@@ -38,7 +38,7 @@ class ValidatingAdmissionPolicyStrategy(Strategy):
     """Policies that refuse requests by CEL expressions."""
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
-        return rules.name_warnings(document)
+        return matching.name_warnings(document)
 
     def validate(self, document: Document) -> Iterator[Cause]:
         return self._validate(document, conditions=True)
@@ -85,12 +85,12 @@ class MutatingAdmissionPolicyStrategy(ValidatingAdmissionPolicyStrategy):
     def _validate(self, document: Document, *, conditions: bool) -> Iterator[Cause]:
         spec = document["spec"]
         yield from _validate_matching(spec, conditions=conditions)
-        yield from rules.validate_mutating_operations(spec.get("matchConstraints") or {}, "spec.matchConstraints")
+        yield from matching.validate_mutating_operations(spec.get("matchConstraints") or {}, "spec.matchConstraints")
         compiler = AdmissionCompiler(params=_has_params(spec), composed=True)
         yield from _validate_variables(spec.get("variables") or [], compiler)
         yield from validate_mutations(spec.get("mutations") or [], compiler)
         policy = spec.get("reinvocationPolicy") or ""
-        yield from fields.required_choice(policy, "spec.reinvocationPolicy", rules.REINVOCATION_POLICIES)
+        yield from fields.required_choice(policy, "spec.reinvocationPolicy", matching.REINVOCATION_POLICIES)
 
 
 def _has_params(spec: Document) -> bool:
@@ -98,13 +98,13 @@ def _has_params(spec: Document) -> bool:
 
 
 def _validate_matching(spec: Document, *, conditions: bool) -> Iterator[Cause]:
-    yield from fields.optional_choice(spec.get("failurePolicy"), "spec.failurePolicy", rules.FAILURE_POLICIES)
+    yield from fields.optional_choice(spec.get("failurePolicy"), "spec.failurePolicy", matching.FAILURE_POLICIES)
     yield from fields.given(spec.get("paramKind"), "spec.paramKind", _validate_param_kind)
     constraints = spec.get("matchConstraints")
     if constraints is None:
         yield required("spec.matchConstraints")
     else:
-        yield from rules.validate_match_resources(constraints, "spec.matchConstraints")
+        yield from matching.validate_match_resources(constraints, "spec.matchConstraints")
         yield from fields.needed(constraints, "spec.matchConstraints", "resourceRules")
     if conditions:
         found = spec.get("matchConditions") or []
@@ -164,8 +164,8 @@ def _validate_mutation(mutation: Document, path: str, compiler: AdmissionCompile
     if value is None:
         yield required(f"{path}.{field}", f"must be specified when patchType is {form}")
     else:
-        expression, place = (value.get("expression") or "").strip(), f"{path}.{field}.expression"
-        yield from validate_expression(expression, place, "", compiler.patch_problem, _PATCH_RESULTS[form])
+        expression, at = (value.get("expression") or "").strip(), f"{path}.{field}.expression"
+        yield from validate_expression(expression, at, "", compiler.patch_problem, _PATCH_RESULTS[form])
     (other,) = (name for name in _PATCH_FIELDS.values() if name != field)
     if mutation.get(other) is not None:
         yield invalid(f"{path}.{other}", f"{{{other}}}", f"must not be specified when patchType is {form}")

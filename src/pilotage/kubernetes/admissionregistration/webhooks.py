@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pilotage.errors import Cause
-from pilotage.kubernetes.admissionregistration import rules
+from pilotage.kubernetes.admissionregistration import matching
 from pilotage.kubernetes.admissionregistration.conditions import validate_match_conditions
 from pilotage.meta.causes import duplicate, invalid, not_supported, required
 from pilotage.meta.documents import Document, same
@@ -22,7 +22,7 @@ _NO_SIDE_EFFECTS = ("None", "NoneOnDryRun")
 _MAX_TIMEOUT = 30
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Tolerated:
     """Problems that an update may keep, because the old object had them."""
 
@@ -39,7 +39,7 @@ class ValidatingWebhookConfigurationStrategy(Strategy):
     mutating: ClassVar[bool] = False
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
-        return rules.name_warnings(document)
+        return matching.name_warnings(document)
 
     def validate(self, document: Document) -> Iterator[Cause]:
         return _validate(document.get("webhooks") or [], _Tolerated())
@@ -86,9 +86,9 @@ def _validate(webhooks: list[Document], tolerated: _Tolerated) -> Iterator[Cause
 
 def _validate_webhook(webhook: Document, path: str, tolerated: _Tolerated) -> Iterator[Cause]:
     yield from _validate_name(webhook.get("name") or "", f"{path}.name")
-    yield from items.each(webhook.get("rules"), f"{path}.rules", rules.validate_rule)
-    yield from fields.optional_choice(webhook.get("failurePolicy"), f"{path}.failurePolicy", rules.FAILURE_POLICIES)
-    yield from fields.optional_choice(webhook.get("matchPolicy"), f"{path}.matchPolicy", rules.MATCH_POLICIES)
+    yield from items.each(webhook.get("rules"), f"{path}.rules", matching.validate_rule)
+    yield from fields.optional_choice(webhook.get("failurePolicy"), f"{path}.failurePolicy", matching.FAILURE_POLICIES)
+    yield from fields.optional_choice(webhook.get("matchPolicy"), f"{path}.matchPolicy", matching.MATCH_POLICIES)
     yield from _validate_side_effects(webhook, path, _SIDE_EFFECTS if tolerated.side_effects else _NO_SIDE_EFFECTS)
     timeout = webhook.get("timeoutSeconds")
     if timeout is not None and not 1 <= timeout <= _MAX_TIMEOUT:
@@ -96,7 +96,7 @@ def _validate_webhook(webhook: Document, path: str, tolerated: _Tolerated) -> It
         yield invalid(f"{path}.timeoutSeconds", timeout, words)
     yield from _validate_selectors(webhook, f"{path}.", any_value=tolerated.selectors)
     yield from fields.optional_choice(
-        webhook.get("reinvocationPolicy"), f"{path}.reinvocationPolicy", rules.REINVOCATION_POLICIES
+        webhook.get("reinvocationPolicy"), f"{path}.reinvocationPolicy", matching.REINVOCATION_POLICIES
     )
     yield from client_config_causes(_client_config(webhook), f"{path}.clientConfig")
     if not tolerated.conditions:

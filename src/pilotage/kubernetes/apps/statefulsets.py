@@ -108,8 +108,8 @@ def _validate_strategies(spec: Document, path: str) -> Iterator[Cause]:
         yield from numbers.counts(rolling, f"{path}.updateStrategy.rollingUpdate", ("partition",))
     policy = spec.get("persistentVolumeClaimRetentionPolicy") or {}
     for key in ("whenDeleted", "whenScaled") if policy else ():
-        place = f"{path}.persistentVolumeClaimRetentionPolicy.{key}"
-        yield from fields.choice(policy.get(key) or "", place, _POLICIES)
+        at = f"{path}.persistentVolumeClaimRetentionPolicy.{key}"
+        yield from fields.choice(policy.get(key) or "", at, _POLICIES)
 
 
 def _validate_spec(spec: Document, path: str, with_template: bool = True) -> Iterator[Cause]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 
-from pilotage.server.access.rules import AccessAttributes
+from pilotage.server.access.policyrules import AccessAttributes
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.plugin import Plugin, forbidden, section
 

@@ -59,12 +59,12 @@ def _event(document: Document, now: datetime) -> list[Cell]:
     elif times == 0:
         times = 1
     target = part(document, "involvedObject")
-    place = f"{target.get('kind', '').lower()}/{target.get('name', '')}" if target.get("name") else ""
+    at = f"{target.get('kind', '').lower()}/{target.get('name', '')}" if target.get("name") else ""
     return [
         last_seen,
         document.get("type", ""),
         document.get("reason", ""),
-        place or target.get("kind", "").lower(),
+        at or target.get("kind", "").lower(),
         target.get("fieldPath", ""),
         _event_source(document),
         document.get("message", "").strip(),

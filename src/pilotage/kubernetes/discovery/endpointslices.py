@@ -59,8 +59,8 @@ class EndpointSliceStrategy(Strategy):
         if document["metadata"].get("labels", {}).get("endpointslice.kubernetes.io/managed-by") in _CONTROLLERS:
             return found
         for index, endpoint in enumerate(document.get("endpoints") or ()):
-            for place, text in enumerate(endpoint.get("addresses") or ()):
-                found += address_warnings(text, f"endpoints[{index}].addresses[{place}]")
+            for index, text in enumerate(endpoint.get("addresses") or ()):
+                found += address_warnings(text, f"endpoints[{index}].addresses[{index}]")
         return found
 
     def _is_new_generation(self, document: Document, old: Document) -> bool:
@@ -86,15 +86,15 @@ def _validate_endpoint(endpoint: Document, path: str, kind: str) -> Iterator[Cau
     if not addresses:
         yield required(f"{path}.addresses", "must contain at least 1 address")
     yield from items.at_most(addresses, f"{path}.addresses", _MAX_ADDRESSES)
-    for place, text in enumerate(addresses):
-        yield from _validate_address(text, kind, f"{path}.addresses", place)
+    for index, text in enumerate(addresses):
+        yield from _validate_address(text, kind, f"{path}.addresses", index)
     yield from fields.given(endpoint.get("nodeName"), f"{path}.nodeName", texts.text)
     yield from fields.given(endpoint.get("hostname"), f"{path}.hostname", texts.text, dns_1123_label)
     yield from _validate_hints(endpoint.get("hints") or {}, f"{path}.hints")
 
 
-def _validate_address(text: str, kind: str, path: str, place: int) -> Iterator[Cause]:
-    at = f"{path}[{place}]"
+def _validate_address(text: str, kind: str, path: str, index: int) -> Iterator[Cause]:
+    at = f"{path}[{index}]"
     if kind == "FQDN":
         yield from texts.domain(text, at)
     elif kind in ("IPv4", "IPv6"):

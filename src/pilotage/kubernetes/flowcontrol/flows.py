@@ -131,13 +131,13 @@ def _validate_resource_rule(rule: Document, path: str) -> Iterator[Cause]:
 
 def _validate_non_resource_rule(rule: Document, path: str) -> Iterator[Cause]:
     yield from _validate_verbs(rule, path)
-    urls, place = rule.get("nonResourceURLs") or [], f"{path}.nonResourceURLs"
+    urls, at = rule.get("nonResourceURLs") or [], f"{path}.nonResourceURLs"
     if not urls:
-        yield required(place, "nonResourceURLs must contain at least one value")
-    yield from items.wildcard(urls, place, "non-resource URLs")
+        yield required(at, "nonResourceURLs must contain at least one value")
+    yield from items.wildcard(urls, at, "non-resource URLs")
     for index, url in enumerate(urls if "*" not in urls else ()):
         if problem := _url_problem(url):
-            yield invalid(f"{place}[{index}]", url, problem)
+            yield invalid(f"{at}[{index}]", url, problem)
 
 
 def _url_problem(url: str) -> str:

@@ -50,8 +50,8 @@ def _networks(spec: Document) -> Iterator[tuple[str, str]]:
                 if block is not None:
                     path = f"spec.{direction}[{index}].{peers}[{position}].ipBlock"
                     yield f"{path}.cidr", block.get("cidr") or ""
-                    for place, text in enumerate(block.get("except") or ()):
-                        yield f"{path}.except[{place}]", text
+                    for at, text in enumerate(block.get("except") or ()):
+                        yield f"{path}.except[{at}]", text
 
 
 def _validate_spec(spec: Document, known: _Known) -> Iterator[Cause]:

@@ -33,8 +33,8 @@ def _address_parent(document: Document) -> str:
     if not parent:
         return NONE
     group = f".{parent['group']}" if parent.get("group") else ""
-    place = f"{parent['namespace']}/" if parent.get("namespace") else ""
-    return f"{parent.get('resource', '')}{group}/{place}{parent.get('name', '')}"
+    at = f"{parent['namespace']}/" if parent.get("namespace") else ""
+    return f"{parent.get('resource', '')}{group}/{at}{parent.get('name', '')}"
 
 
 PRINTERS: dict[str, Printer] = {

@@ -58,7 +58,7 @@ class Evictions(BodyAction):
         """Delete the Pod of a request. Raises TooManyRequests if that would violate its budget."""
         options = _options(request, eviction)
         entry = await self._context.entry(info, request)
-        pod = records.decode(records.view(entry, info))
+        pod = records.decode(records.as_read(entry, info))
         if not _needs_no_budget(pod):
             budgets = await self._budgets(pod)
             if len(budgets) > 1:

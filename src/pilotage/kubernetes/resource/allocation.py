@@ -124,10 +124,10 @@ def validate_binding_conditions(result: Document, path: str) -> Iterator[Cause]:
     for name, conditions in zip(names, (positive, negative), strict=True):
         seen: set[str] = set()
         for index, condition in enumerate(conditions[: _MAX_BINDING_CONDITIONS * 8]):
-            place = f"{path}.{name}[{index}]"
-            yield from items.unique(condition, place, seen)
+            at = f"{path}.{name}[{index}]"
+            yield from items.unique(condition, at, seen)
             if name == names[1] and condition in positive:
-                yield invalid(place, condition, "bindingFailureConditions must not overlap with bindingConditions")
+                yield invalid(at, condition, "bindingFailureConditions must not overlap with bindingConditions")
     if negative and not positive:
         message = "bindingConditions are required to use bindingFailureConditions"
         yield invalid(f"{path}.bindingConditions", None, message)

@@ -90,11 +90,11 @@ def _validate_selector(selector: Document, path: str) -> Iterator[Cause]:
     if cel is None:
         yield required(f"{path}.cel")
         return
-    expression, place = cel.get("expression") or "", f"{path}.cel.expression"
+    expression, at = cel.get("expression") or "", f"{path}.cel.expression"
     if len(expression.encode(errors="replace")) > _MAX_EXPRESSION:
-        yield too_long(place, _MAX_EXPRESSION)
+        yield too_long(at, _MAX_EXPRESSION)
     elif problem := selector_problem(expression):
-        yield invalid(place, expression, problem)
+        yield invalid(at, expression, problem)
 
 
 def _validate_request(request: Document, path: str) -> Iterator[Cause]:

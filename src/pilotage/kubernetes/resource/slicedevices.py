@@ -63,8 +63,8 @@ def validate_device(device: Document, old: Document | None, path: str, selection
         yield from _validate_attribute(attribute, f"{path}.attributes[{_shortened(name, _MAX_KEY)}]")
     for name, amount in capacity.items():
         yield from validate_attribute_name(name, f"{path}.capacity", full=False)
-        place = f"{path}.capacity[{_shortened(name, _MAX_KEY)}]"
-        yield from _validate_capacity(amount, place, shared=device.get("allowMultipleAllocations") is True)
+        at = f"{path}.capacity[{_shortened(name, _MAX_KEY)}]"
+        yield from _validate_capacity(amount, at, shared=device.get("allowMultipleAllocations") is True)
     taints = device.get("taints") or []
     if old is None or not same(taints, old.get("taints") or []):
         yield from items.few(taints, f"{path}.taints", _MAX_TAINTS, _validate_taint)
@@ -102,10 +102,10 @@ def _validate_attribute(attribute: Document, path: str) -> Iterator[Cause]:
     for name, plural in (("string", "strings"), ("version", "versions")):
         values = [(attribute[name], f"{path}.{name}")] if attribute.get(name) is not None else []
         values += [(value, f"{path}.{plural}[{index}]") for index, value in enumerate(attribute.get(plural) or ())]
-        for value, place in values:
+        for value, at in values:
             if name == "version" and not _is_version(value):
-                yield invalid(place, value, _NO_VERSION)
-            yield from texts.length(value, place, _MAX_VALUE)
+                yield invalid(at, value, _NO_VERSION)
+            yield from texts.length(value, at, _MAX_VALUE)
     given = [name for name in (*_SCALARS, *LISTS) if attribute.get(name) is not None]
     if len(given) != 1:
         yield invalid(path, "" if not given else attribute, "exactly one value must be specified", whole=True)
@@ -163,15 +163,15 @@ def validate_one_place(holder: Document, path: str, flags: Sequence[str], none: 
 def _validate_mappings(mappings: Mapping[str, Document], capacity: Document, path: str) -> Iterator[Cause]:
     """Which resources of a node a device counts as; the release has them switched off, so only old objects have any."""
     for name, mapping in mappings.items():
-        place, key, factor = f"{path}[{name}]", mapping.get("capacityKey"), mapping.get("allocationMultiplier")
+        at, key, factor = f"{path}[{name}]", mapping.get("capacityKey"), mapping.get("allocationMultiplier")
         if not resourcenames.is_native(name):
-            yield invalid(place, name, "must be a node allocatable resource name")
+            yield invalid(at, name, "must be a node allocatable resource name")
         if factor is not None and quantity(factor) <= quantity(0):
-            yield invalid(f"{place}.allocationMultiplier", factor, "must be positive")
+            yield invalid(f"{at}.allocationMultiplier", factor, "must be positive")
         if key == "":
-            yield invalid(f"{place}.capacityKey", "", "capacityKey must not be an empty string")
+            yield invalid(f"{at}.capacityKey", "", "capacityKey must not be an empty string")
         elif key is not None and key not in capacity:
-            yield not_found(f"{place}.capacityKey", key)
+            yield not_found(f"{at}.capacityKey", key)
 
 
 def _shortened(key: str, most: int) -> str:

@@ -34,9 +34,9 @@ class StorageClassStrategy(Strategy):
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         return [
-            f"allowedTopologies[{index}].matchLabelExpressions[{place}].key: {text}"
+            f"allowedTopologies[{index}].matchLabelExpressions[{at}].key: {text}"
             for index, term in enumerate(document.get("allowedTopologies") or ())
-            for place, expression in enumerate(term.get("matchLabelExpressions") or ())
+            for at, expression in enumerate(term.get("matchLabelExpressions") or ())
             if (text := label_warning(expression.get("key") or ""))
         ]
 
@@ -66,11 +66,11 @@ def _validate_topologies(topologies: list[Document]) -> Iterator[Cause]:
     for index, term in enumerate(topologies):
         path = f"allowedTopologies[{index}].matchLabelExpressions"
         values: dict[str, frozenset[str]] = {}
-        for place, expression in enumerate(term.get("matchLabelExpressions") or ()):
-            yield from _validate_expression(expression, f"{path}[{place}]")
+        for at, expression in enumerate(term.get("matchLabelExpressions") or ()):
+            yield from _validate_expression(expression, f"{path}[{at}]")
             key = expression.get("key") or ""
             if key in values:
-                yield duplicate(f"{path}[{place}].key", key)
+                yield duplicate(f"{path}[{at}].key", key)
             values[key] = frozenset(expression.get("values") or ())
         whole = frozenset(values.items())
         if not whole:

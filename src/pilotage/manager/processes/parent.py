@@ -53,7 +53,7 @@ def run_processes(
     asyncio.run(_Parent(children).run(metrics_bind_address, health_probe_bind_address))
 
 
-@dataclass(eq=False)
+@dataclass(slots=True, eq=False)
 class _Child:
     number: int
     process: multiprocessing.process.BaseProcess

@@ -49,7 +49,7 @@ class _PlainEntries(msgspec.Struct, gc=False):
 _Key = Annotated[str, msgspec.Meta(max_length=MAX_QUALIFIED_NAME)]
 
 
-class _PlainMetadata(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class _MinimalMetadata(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """The metadata of most objects that are created; what is empty is not in it."""
 
     name: Annotated[str, msgspec.Meta(max_length=253)]
@@ -115,13 +115,13 @@ def object_meta_causes(
     return found + managed_fields_causes(metadata.get("managedFields") or ())
 
 
-def is_plain(metadata: Any) -> bool:
+def is_minimal(metadata: Any) -> bool:
     """Whether metadata has only a name, a namespace, labels and annotations, and all of them are valid and not empty.
 
     This is quick, and true for most objects that are created. The name has the form of a subdomain.
     """
     try:
-        found = msgspec.convert(metadata, _PlainMetadata)
+        found = msgspec.convert(metadata, _MinimalMetadata)
     except msgspec.ValidationError:
         return False
     labels, annotations = found.labels, found.annotations

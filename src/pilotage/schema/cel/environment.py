@@ -27,7 +27,7 @@ VARIABLES = ("self", "oldSelf", "__self", "__oldSelf")
 
 
 @cache
-def plain() -> Any:
+def untyped() -> Any:
     """The environment of rules: `self` and `oldSelf` of any type."""
     return _environment(dict.fromkeys(("self", "oldSelf"), binding().Type.DYN))
 

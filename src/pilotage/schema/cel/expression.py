@@ -50,7 +50,7 @@ class EvaluationError(Exception):
     """An expression that failed while it ran."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Expression:
     """A compiled expression over `self` and, in transition rules, `oldSelf`."""
 
@@ -129,7 +129,7 @@ class Expression:
 def compile_expression(text: str, node: Node, *, resource: bool = False, optional_old: bool = False) -> Expression:
     """Compile an expression for a node of the schema. Raises CompileError with the compiler's message."""
     uses_old = uses_old_self(text)
-    environment = environments.plain()
+    environment = environments.untyped()
     refused = None
     try:
         plain = compiled(environment, text)

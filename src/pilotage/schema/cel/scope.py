@@ -29,7 +29,7 @@ _SEGMENT = re.compile(r"\.\s*(\w+)")
 _UNDECLARED = re.compile(r"<input>:(\d+):(\d+): undeclared reference to '([^'.]+)(\.[^']+)'.*\n \| .*\n \| \.*\^")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Scope:
     """The variables of an expression."""
 

@@ -12,7 +12,7 @@ from pilotage.schema.compatibility.schemas import Finding, breaks, mappings, sch
 _NAMES = (("shortNames", "short name"), ("categories", "category"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class DefinitionChange:
     """One change: where, what, and its effect."""
 

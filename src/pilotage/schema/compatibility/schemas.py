@@ -29,7 +29,7 @@ _REJECTED = "stored objects and clients with other values are rejected"
 _WIDER_FORMATS = [["int32", "int64"], ["float", "double"]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A change at a path, and whether it breaks stored objects or clients."""
 

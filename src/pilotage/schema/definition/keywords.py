@@ -15,7 +15,7 @@ _LIST_TYPE, _MAP_TYPE, _KEYS = "x-kubernetes-list-type", "x-kubernetes-map-type"
 _META = ("apiVersion", "kind", "metadata")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SchemaPosition:
     """The position of a schema within the schema of a version."""
 

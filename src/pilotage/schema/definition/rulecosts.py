@@ -37,7 +37,7 @@ class ProgramBudget:
         return self._left < 0
 
 
-@dataclass
+@dataclass(slots=True)
 class RuleCosts:
     """Counts the static costs of the rules of one schema."""
 

@@ -38,7 +38,7 @@ from pilotage.schema.definition.version import (
 from pilotage.schema.subschemas import content_digest, has_rules
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _RuleLimits:
     """The limits for the rules of all versions."""
 

@@ -115,7 +115,7 @@ def _field(info: msgspec.structs.FieldInfo, hint: Any, location: _Location, text
     default, has_default = _class_default(info, location.place)
     marked = [marker for marker in value.markers if isinstance(marker, Default)]
     if marked:
-        default, has_default = _plain(marked[-1].value, location.place), True
+        default, has_default = _json_value(marked[-1].value, location.place), True
     elif default is None or (isinstance(default, list | dict) and not default and not _is_model(info)):
         default, has_default = None, False
     is_required, is_optional = (
@@ -140,7 +140,7 @@ def _class_default(info: msgspec.structs.FieldInfo, place: str) -> tuple[Any, bo
     if info.default_factory is msgspec.NODEFAULT:
         return None, False
     try:
-        first, second = _plain(info.default_factory(), place), _plain(info.default_factory(), place)
+        first, second = _json_value(info.default_factory(), place), _json_value(info.default_factory(), place)
     except TypeError as error:
         raise invalid(place, f"its default_factory failed ({error})", "fix the default_factory") from error
     return (first, True) if first == second else (None, False)  # an id or a time differs each time
@@ -150,7 +150,7 @@ def _is_model(info: msgspec.structs.FieldInfo) -> bool:
     return isinstance(info.default_factory(), Model)
 
 
-def _plain(value: Any, place: str) -> Any:
+def _json_value(value: Any, place: str) -> Any:
     try:
         return msgspec.json.decode(msgspec.json.encode(value, enc_hook=enc_hook))
     except (NotImplementedError, TypeError, ValueError) as error:

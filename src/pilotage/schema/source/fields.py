@@ -18,7 +18,7 @@ _FORBIDDEN = "a quote, a backslash or a control character"
 _EMPTY = {"list": "[]", "map": "{}"}
 
 
-@dataclass
+@dataclass(slots=True)
 class ModelField:
     """A field of a class."""
 

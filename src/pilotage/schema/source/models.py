@@ -18,7 +18,7 @@ from pilotage.schema.source.text import bracketed, docstring
 _ITEMS = 1000
 
 
-@dataclass
+@dataclass(slots=True)
 class ModelSource:
     """A class."""
 

@@ -41,7 +41,7 @@ ALIASES = {
 """Types that a module defines if it uses them."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Hint:
     """A type, and the markers of it."""
 

@@ -16,7 +16,7 @@ from pilotage.schema.source.text import bracketed, docstring, literal
 _APPROVED = "api-approved.kubernetes.io"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Version:
     """One version of a definition."""
 

@@ -26,7 +26,7 @@ from pilotage.schema.structural.walk import compile_walk
 from pilotage.schema.subschemas import content_digest, has_rules
 
 if TYPE_CHECKING:
-    from pilotage.schema.cel.rules import Rules
+    from pilotage.schema.cel.validations import Rules
 
 MAXIMUM_DEFAULTS = 3 * 2**19
 """The most bytes that defaults may add to one document: one of more than 1.5 MiB cannot be stored."""
@@ -318,6 +318,6 @@ def _of_default(cause: Cause) -> Cause:
 def _compile_rules(root: Node) -> Rules | None:
     if not has_rules(root.schema):
         return None
-    from pilotage.schema.cel.rules import compile_rules
+    from pilotage.schema.cel.validations import compile_rules
 
     return compile_rules(root)

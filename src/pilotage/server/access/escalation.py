@@ -6,8 +6,8 @@ from pilotage.errors import ApiError, Forbidden, NotFound, StatusDetails
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource
 from pilotage.rest.request import User
+from pilotage.server.access.policyrules import AccessAttributes, compact, uncovered
 from pilotage.server.access.rbac import GROUP, MASTERS, Authorizer
-from pilotage.server.access.rules import AccessAttributes, compact, uncovered
 from pilotage.server.admission import Attributes, Operation
 
 _ROLES = ("roles", "clusterroles")

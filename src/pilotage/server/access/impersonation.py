@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from pilotage.meta.validation.names import dns_1123_subdomain
 from pilotage.rest.request import User
 from pilotage.rest.users import implied_groups, service_account_of
+from pilotage.server.access.policyrules import ALL, AccessAttributes
 from pilotage.server.access.rbac import MASTERS, AccessDenied, Authorizer, forbidden
-from pilotage.server.access.rules import ALL, AccessAttributes
 
 _AUTHENTICATION = "authentication.k8s.io"
 _NODE = "system:node:"

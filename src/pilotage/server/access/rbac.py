@@ -15,7 +15,7 @@ from pilotage.meta.kinds import GroupResource
 from pilotage.meta.values import Value
 from pilotage.rest.request import APIRequest, User, Verb
 from pilotage.server import records
-from pilotage.server.access.rules import AccessAttributes, allows
+from pilotage.server.access.policyrules import AccessAttributes, allows
 from pilotage.storage.interface import Entry, Storage
 
 GROUP = "rbac.authorization.k8s.io"

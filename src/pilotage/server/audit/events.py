@@ -15,7 +15,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.scalars.times import MicroTime
 from pilotage.rest.request import AuditAnnotations, User
 from pilotage.rest.users import user_info
-from pilotage.server.access.rules import AccessAttributes
+from pilotage.server.access.policyrules import AccessAttributes
 from pilotage.server.audit.policy import API_VERSION, LEVEL_NAMES, AuditDecision, Level
 
 MAX_USER_AGENT = 1024

@@ -40,7 +40,7 @@ def request_object(request: APIRequest, info: ResourceInfo, body: bytes) -> Any:
         document, problems = bodies.read(request, info)
         steps.default(info, request, document, problems)  # kube-apiserver sets defaults when it decodes
         if info.codec is not None:
-            document = records.decode(records.encode_plain(document))
+            document = records.decode(records.to_json(document))
             info.codec.encode(document)
         return _complete(document, info.gvk.api_version, info.gvk.kind)
     except (PilotageError, UnicodeDecodeError):

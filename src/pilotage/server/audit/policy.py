@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from pilotage.errors import InvalidDefinition
-from pilotage.server.access.rules import AccessAttributes, path_matches
+from pilotage.server.access.policyrules import AccessAttributes, path_matches
 
 API_VERSION = "audit.k8s.io/v1"
 STAGES = ("RequestReceived", "ResponseStarted", "ResponseComplete", "Panic")

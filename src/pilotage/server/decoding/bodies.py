@@ -18,7 +18,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import PRERELEASES, GroupKind, GroupVersion, GroupVersionKind, version_priority
 from pilotage.meta.models import ManagedFieldsEntry, ObjectMeta, OwnerReference, shapes
 from pilotage.meta.text import gojson, jsontext
-from pilotage.meta.validation.objectmeta import is_plain
+from pilotage.meta.validation.objectmeta import is_minimal
 from pilotage.rest.negotiation import JSON, PROTOBUF, YAML
 from pilotage.rest.request import APIRequest, PatchType, Verb
 from pilotage.server.decoding.embedded import normalize_embedded
@@ -109,7 +109,7 @@ def check_options(request: APIRequest) -> None:
 
 
 def read(request: APIRequest, info: ResourceInfo) -> tuple[Document, FieldProblems]:
-    """The document of a create or an update. It is of the kind that `served` serves, and has metadata."""
+    """The document of a create or an update. It is of the kind that `info` serves, and has metadata."""
     problems = FieldProblems()
     try:
         document = _decode(request, info, problems)
@@ -123,10 +123,10 @@ def read(request: APIRequest, info: ResourceInfo) -> tuple[Document, FieldProble
         reason = f"json: cannot unmarshal {jsontext.json_type(document)} into Go value of type {TYPE_META}"
         raise unrecognized(info, f"couldn't get version/kind; json parse error: {reason}", request.body)
     check_kind(document, info, request)
-    return fit(document, info, request, problems), problems
+    return internal(document, info, request, problems), problems
 
 
-def fit(
+def internal(
     document: Document, info: ResourceInfo, request: APIRequest, problems: FieldProblems, *, stored: bool = False
 ) -> Document:
     """Convert the document to the internal form, with metadata, and record unknown fields of built-in kinds. `stored`:
@@ -144,14 +144,14 @@ def fit(
             normalize_embedded(document, info)
             return document
         _keep_sent_texts(document, info, request)
-        internal = codec.decode(document, unknown)
+        found = codec.decode(document, unknown)
     except Mismatch as mismatch:
         raise undecodable(info, request, str(mismatch)) from None
     if unknown:
         problems.unknown = list(islice(codec.unknown_fields(document), MAX_UNKNOWN))
     if entries is not None:
-        document["metadata"]["managedFields"] = internal["metadata"]["managedFields"] = entries
-    return internal
+        document["metadata"]["managedFields"] = found["metadata"]["managedFields"] = entries
+    return found
 
 
 def _keep_sent_texts(document: Document, info: ResourceInfo, request: APIRequest) -> None:
@@ -339,8 +339,8 @@ def _check_api_version(api_version: str, info: ResourceInfo, request: APIRequest
 def normalize_metadata(document: Document, info: ResourceInfo, request: APIRequest, problems: FieldProblems) -> None:
     """Ensure that metadata exists, has the right types, and no unknown fields."""
     metadata = document.get("metadata")
-    if is_plain(metadata):
-        problems.plain_metadata = True
+    if is_minimal(metadata):
+        problems.minimal_metadata = True
         return
     if metadata is None:
         metadata = document["metadata"] = {}

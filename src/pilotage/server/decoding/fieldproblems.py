@@ -29,7 +29,7 @@ class FieldProblems(msgspec.Struct):
     """Messages of the YAML reader about duplicate keys."""
     operations: list[str] = []
     """Unknown and duplicate fields of the operations of a JSON patch."""
-    plain_metadata: bool = False
+    minimal_metadata: bool = False
     """The metadata is known to be valid."""
 
     def report(self, request: APIRequest, info: ResourceInfo) -> list[str]:

@@ -20,7 +20,7 @@ from pilotage.rest.request import APIRequest, User
 from pilotage.rest.users import ANONYMOUS
 from pilotage.server.access.authentication import Authenticator
 from pilotage.server.access.impersonation import Impersonation
-from pilotage.server.access.rules import AccessAttributes
+from pilotage.server.access.policyrules import AccessAttributes
 from pilotage.server.access.users import impersonated
 from pilotage.server.audit.events import Audit, ObjectReference, Sink
 from pilotage.server.audit.objects import referred, request_object

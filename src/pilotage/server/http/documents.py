@@ -78,7 +78,7 @@ class DocumentHandler:
             described = ("content-type", media + negotiation.AGGREGATION)
             answer = [described, ("cache-control", "public"), ("vary", "Accept")]
             return _tagged(headers, answer, whole if media == negotiation.JSON else write(whole, media))
-        found = await self._plain_discovery(parts, headers)
+        found = await self._legacy_discovery(parts, headers)
         if found is not None:
             routed = parts[0] == "api" or (len(parts) == 3 and parts[1] in routes.builtin_groups())
             asked = format_of_document(headers, routed=routed)
@@ -88,7 +88,7 @@ class DocumentHandler:
             raise routes.no_resource()
         return None
 
-    async def _plain_discovery(self, parts: list[str], headers: http.Headers) -> dict[str, Any] | None:
+    async def _legacy_discovery(self, parts: list[str], headers: http.Headers) -> dict[str, Any] | None:
         mappings = await self._registry.resources()
         match parts:
             case ["api"]:

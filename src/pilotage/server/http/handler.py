@@ -22,8 +22,8 @@ from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.users import ANONYMOUS
 from pilotage.server.access.authentication import ADMIN, Authenticator
 from pilotage.server.access.impersonation import Impersonation
+from pilotage.server.access.policyrules import AccessAttributes
 from pilotage.server.access.rbac import AccessDenied, Authorizer
-from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.access.users import BadImpersonation, impersonated
 from pilotage.server.audit.events import Audit
 from pilotage.server.audit.policy import Level
@@ -205,7 +205,7 @@ class HTTPHandler:
             page = structs.replace(page, items=[*page.items])  # made once: their size is needed, and then their bytes
             body = await offload(renderer.effort(*page.items), renderer.page, page)
             if audit is not None and audit.level is Level.REQUEST_RESPONSE:
-                shown = body if asked.media == JSON else renderer.plain().page(page)
+                shown = body if asked.media == JSON else renderer.in_json().page(page)
                 await offload(len(shown), note_object, audit, shown, 200)
             return await self._response(incoming, 200, asked, body, page.warnings)
         result = await self._registry.call(request, info)
@@ -214,7 +214,7 @@ class HTTPHandler:
         check_shape(asked, info, collection=False)
         body = await offload(renderer.effort(result.body), renderer.object, result.body)
         if audit is not None:
-            shown = body if asked.media == JSON else renderer.plain().object(result.body)
+            shown = body if asked.media == JSON else renderer.in_json().object(result.body)
             await offload(len(shown), note_object, audit, shown, result.code)
         return await self._response(incoming, result.code, asked, body, result.warnings)
 

@@ -72,7 +72,7 @@ class Renderer:
         size = sum(map(len, data))
         return size // _COPIED if self._copies and self._asked.form is Form.OBJECT else size
 
-    def plain(self) -> Renderer:
+    def in_json(self) -> Renderer:
         """A renderer that writes the same in JSON."""
         return Renderer(replace(self._asked, media=JSON, pretty=False), self._info, self._request, self._clock)
 

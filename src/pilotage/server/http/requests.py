@@ -16,8 +16,8 @@ from pilotage.meta.text import gojson
 from pilotage.rest import path, query
 from pilotage.rest.request import APIRequest, User
 from pilotage.server import deadlines
+from pilotage.server.access.policyrules import AccessAttributes
 from pilotage.server.access.rbac import narrowed
-from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.catalogue import routes
 from pilotage.server.registry import Registry
 from pilotage.server.resources import ResourceInfo

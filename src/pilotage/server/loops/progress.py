@@ -86,7 +86,7 @@ class LogLoop(ABC):
         return self._reader.idle
 
     def busy(self) -> str:
-        """What is left to do, as a sentence."""
+        """The work in progress, as a sentence."""
         return self.work
 
     async def prepare(self) -> None:  # noqa: B027 - most loops have nothing to prepare

@@ -24,8 +24,8 @@ from pilotage.schema.cel.admission.evaluation import (
     expression_of,
 )
 from pilotage.schema.cel.expression import EvaluationError
+from pilotage.server.access.policyrules import AccessAttributes
 from pilotage.server.access.rbac import Authorizer
-from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.access.users import service_account
 from pilotage.server.admission import Attributes
 from pilotage.server.matching.requests import IN_PROCESS

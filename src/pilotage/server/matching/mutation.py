@@ -52,13 +52,13 @@ class Mutation:
             info.gvk.kind,
         ):
             raise internal_error(f"a patch of admission has changed the apiVersion or the kind of a {info.gvk.kind}")
-        document = _fitted(patched, info)
+        document = _internal(patched, info)
         _default(document, info)
         if match.kind == self._attributes.kind:
             return document
         own = self._attributes.info
         assert own is not None, "verbs set the resource info before admission"
-        return _fitted(await self._convert(wire(document, info), own), own)
+        return _internal(await self._convert(wire(document, info), own), own)
 
     def _set(self, document: Document) -> None:
         new = self._attributes.new
@@ -101,9 +101,9 @@ def go_message(error: PatchError, operations: list[Document]) -> str:
     return str(error)
 
 
-def _fitted(document: Document, info: ResourceInfo) -> Document:
+def _internal(document: Document, info: ResourceInfo) -> Document:
     try:
-        return bodies.fit(document, info, _PATCH, FieldProblems())
+        return bodies.internal(document, info, _PATCH, FieldProblems())
     except UndecodablePatch as error:
         raise internal_error(error.why) from error
 

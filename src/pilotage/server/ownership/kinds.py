@@ -132,7 +132,7 @@ def _versions(info: ResourceInfo, subresource: str, by_webhook: ByWebhook | None
         if target is None or document.get("apiVersion") == version:
             return document if target is not None else None
         if target.codec is not None:
-            return records.turned(document, target)
+            return records.in_version(document, target)
         if info.conversion is None:
             converted = records.unpruned(copied(document), target)
         else:

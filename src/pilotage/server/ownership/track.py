@@ -63,7 +63,7 @@ def tracked_create(
         metadata[MANAGED_FIELDS] = entries
 
 
-def entries_of_plain(info: ResourceInfo, request: APIRequest, document: Document, now: str) -> msgspec.Raw | None:
+def encoded_entries(info: ResourceInfo, request: APIRequest, document: Document, now: str) -> msgspec.Raw | None:
     """The managed fields of a new custom resource of one version, as they are stored; None if it has none.
 
     They are encoded once for all objects of one outline that one manager creates in one second.
@@ -74,7 +74,7 @@ def entries_of_plain(info: ResourceInfo, request: APIRequest, document: Document
     last, data = created.last
     if last != writer:
         entries = _new_entries(ownership, request, created.fields, now)
-        data = msgspec.Raw(records.encode_plain(entries)) if entries else None
+        data = msgspec.Raw(records.to_json(entries)) if entries else None
         created.last = writer, data
     return data
 

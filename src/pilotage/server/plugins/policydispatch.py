@@ -147,7 +147,7 @@ class Params:
 
     async def _read(self, entry: Entry, info: ResourceInfo) -> Document:
         """An object at the version of the policy. Raises ApiError if its conversion webhook fails."""
-        return records.decode(await self._converter.view(entry, info))
+        return records.decode(await self._converter.as_read(entry, info))
 
 
 def _namespace(reference: Document, info: ResourceInfo, namespace: str) -> str:

@@ -1,7 +1,7 @@
 """Reads that stored bytes alone can answer: get and list of custom resources, without the registry and its schemas.
 
-`server.stored.plain` explains when the stored bytes are what a reader sees. For all other requests `NeedsServer` is
-raised: the registry answers every one of them, and both give the same answers.
+`server.stored.filereader` explains when the stored bytes are what a reader gets. All other requests raise
+`NeedsServer`. The registry answers every request, with the same bytes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pilotage.meta.paths import is_condition_true
 from pilotage.meta.scalars import times
 from pilotage.rest.request import APIRequest, Form, Verb
 from pilotage.rest.response import Page, Response
-from pilotage.server.definitions import DEFINITIONS, NeedsServer, ShownKind, is_plain, mapping_of
+from pilotage.server.definitions import DEFINITIONS, NeedsServer, ShownKind, mapping_of, reads_as_stored
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.rules import Rules
 from pilotage.server.verbs.read import ObjectReader
@@ -112,7 +112,7 @@ class StoredReader:
             raise NeedsServer
         info = self._known.get(gvr)
         if info is None or info.definition_revision != entry.revision:
-            info = self._known[gvr] = plain_resource(_decode(entry.value), entry.key, entry.revision)
+            info = self._known[gvr] = resource_as_stored(_decode(entry.value), entry.key, entry.revision)
         in_scope = info.namespaced if request.namespace else not info.namespaced or request.verb is Verb.LIST
         if info.gvr != gvr or not in_scope:
             raise NeedsServer
@@ -124,9 +124,9 @@ class StoredReader:
         return version.isdecimal() and len(version) < 20 and int(version) <= self._context.storage.revision
 
 
-def plain_resource(definition: Document, key: str, revision: int) -> ResourceInfo:
+def resource_as_stored(definition: Document, key: str, revision: int) -> ResourceInfo:
     """The resource of a definition whose objects are read as they are stored. Raises NeedsServer for any other."""
-    if not is_plain(definition):
+    if not reads_as_stored(definition):
         raise NeedsServer
     version = definition["spec"]["versions"][0]
     return ResourceInfo(

@@ -50,7 +50,7 @@ CUSTOM = KindStrategy(
     Rules(
         generation=True,
         unconditional_update=False,
-        patch_types=(PatchType.JSON, PatchType.MERGE, PatchType.APPLY),
+        patch_types=tuple(kind for kind in PatchType if kind is not PatchType.STRATEGIC),
         qualified_finalizers=False,
     ),
     CustomResourceStrategy,

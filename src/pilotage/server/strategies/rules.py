@@ -98,7 +98,7 @@ class Rules(Value, frozen=True, kw_only=True, eq=False):
     """The fields of metadata that a write of the status cannot change; None: all."""
     gated: tuple[tuple[str, ...], ...] = ()
     """The paths of fields whose feature is off in the release."""
-    patch_types: tuple[PatchType, ...] = (PatchType.JSON, PatchType.MERGE, PatchType.STRATEGIC, PatchType.APPLY)
+    patch_types: tuple[PatchType, ...] = tuple(PatchType)
     merge_schema: Document | None = None
     """The OpenAPI schema for strategic merge patches, if it is not that of the built-in kind."""
     immutable: tuple[str, ...] = ()

@@ -23,7 +23,7 @@ from pilotage.server.ownership.kinds import ByWebhook
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.create import Creator
 from pilotage.server.verbs.identity import check_identity, check_version
-from pilotage.server.verbs.update import Updater, View, has_one_form, own
+from pilotage.server.verbs.update import Projection, Updater, has_one_form, own
 from pilotage.server.writes.steps import default
 
 
@@ -33,7 +33,7 @@ class Applier:
 
     context: RegistryContext
 
-    async def apply(self, info: ResourceInfo, request: APIRequest, view: View | None = None) -> Response:
+    async def apply(self, info: ResourceInfo, request: APIRequest, projection: Projection | None = None) -> Response:
         bodies.check_options(request)
         configuration.check_manager(request)
         config, duplicates = await offload(len(request.body), configuration.read, request.body)
@@ -55,7 +55,7 @@ class Applier:
         while True:
             try:
                 return await Updater(self.context).change(
-                    info, request, next_state, tracked=True, view=view, conversions=conversions
+                    info, request, next_state, tracked=True, projection=projection, conversions=conversions
                 )
             except NotFound:
                 if request.subresource:
@@ -97,7 +97,7 @@ def _next_state(
         complete = info.schema is not None and info.schema.is_complete(document)
         document = own(document, live, shared=complete)
     try:
-        document = bodies.fit(document, info, request, problems)
+        document = bodies.internal(document, info, request, problems)
     except UndecodablePatch as error:
         raise configuration.unconvertible(config, error.why) from None
     check_identity(info, request, document)

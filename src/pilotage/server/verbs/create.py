@@ -26,7 +26,7 @@ from pilotage.server.strategies import metadata as meta
 from pilotage.server.verbs.identity import set_namespace
 from pilotage.server.verbs.read import shaped
 from pilotage.server.writes import steps, store
-from pilotage.server.writes.plain import plain_value
+from pilotage.server.writes.onepass import one_pass_value
 
 _GENERATED_TRIES = 8
 _MAX_PREFIX = 58
@@ -41,7 +41,7 @@ class Creator:
     async def create(self, info: ResourceInfo, request: APIRequest) -> Response:
         bodies.check_options(request)
         context = self.context
-        if (plain := plain_value(context, info, request)) is not None:
+        if (plain := one_pass_value(context, info, request)) is not None:
             name, value = plain
             with suppress(RevisionConflict):  # another writer was faster: look again, step by step
                 revision = await store.insert(context, info, request, name, value)

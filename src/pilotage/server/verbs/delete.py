@@ -44,7 +44,7 @@ class Deleter:
                     entry = await self.context.entry(info, request)
                 except records.UnreadableObject as error:
                     return await UnreadableDeleter(self.context).delete(info, request, error)
-                data = await self.context.converter.view(entry, info)
+                data = await self.context.converter.as_read(entry, info)
                 old = records.decode(data)
                 shown = deletion.with_grace_period(info, old, request)
                 attributes = Attributes(Operation.DELETE, shown, None, old, info=info, collection=collection)
@@ -97,7 +97,7 @@ class Deleter:
             revision = await fencing.commit(self.context, fences, put)
             if not admitted:
                 marked = Entry(entry.key, value, revision, entry.created)
-                old = records.decode(await self.context.converter.view(marked, info))
+                old = records.decode(await self.context.converter.as_read(marked, info))
                 await self._admit(info, replace(attributes, old=old))
         releases = await store.releases(self.context, info, entry)
         return await fencing.commit(self.context, fences, Delete(entry.key, expected=revision), *releases)

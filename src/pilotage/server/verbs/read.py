@@ -72,7 +72,7 @@ class ObjectReader(Value, frozen=True):
         entry = await self.context.entry(info, request)
         if info.conversion is not None:
             entry = (await self.context.converter.entries([entry], info))[0]
-        return Response(shaped(info, records.view(entry, info), request.form), warnings=info.warnings)
+        return Response(shaped(info, records.as_read(entry, info), request.form), warnings=info.warnings)
 
     async def list(self, info: ResourceInfo, request: APIRequest) -> Page:
         try:
@@ -104,7 +104,7 @@ class ObjectReader(Value, frozen=True):
         token = ""
         if page.next_key:
             token = tokens.write(tokens.ContinueToken(page.revision, page.next_key[len(prefix) :]))
-        items = records.views(page.entries, info)
+        items = records.all_as_read(page.entries, info)
         if info.rules.decorated or request.form is Form.METADATA:
             items = [shaped(info, item, request.form) for item in items]
         return Page(

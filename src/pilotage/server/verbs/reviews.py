@@ -14,8 +14,8 @@ from pilotage.rest.request import APIRequest, User
 from pilotage.rest.response import Response
 from pilotage.rest.users import user_info
 from pilotage.server.access.authentication import Authenticator
+from pilotage.server.access.policyrules import AccessAttributes
 from pilotage.server.access.rbac import Authorizer
-from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.access.serviceaccounts import ISSUER, InvalidToken
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.context import RegistryContext

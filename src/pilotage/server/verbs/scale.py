@@ -36,7 +36,7 @@ from pilotage.server.strategies.strategy import NO_RULES, Strategy
 from pilotage.server.verbs import patch as patching
 from pilotage.server.verbs.apply import Applier
 from pilotage.server.verbs.identity import check_identity, check_uid, check_version
-from pilotage.server.verbs.update import Updater, View
+from pilotage.server.verbs.update import Projection, Updater
 from pilotage.server.writes import steps
 
 _UNSET = -(2**31)
@@ -80,12 +80,14 @@ class Scaler:
                 steps.default(info, request, document, FieldProblems())
             return document, warnings
 
-        response = await Updater(self.context).change(info, _whole(request), next_state, view=_view(info, paths))
+        response = await Updater(self.context).change(
+            info, _whole(request), next_state, projection=_projection(info, paths)
+        )
         return _answer(response, paths)
 
     async def _get(self, info: ResourceInfo, request: APIRequest, paths: ScalePaths) -> Response:
         entry = await self.context.entry(info, request)
-        data = await self.context.converter.view(entry, info)
+        data = await self.context.converter.as_read(entry, info)
         document = records.decode(data)
         if info.custom and not has_replicas(document, paths):
             problem = f'the spec replicas field "{shown_replicas_path(paths)}" does not exist'
@@ -104,8 +106,8 @@ class Scaler:
         spec = config.get("spec")
         if isinstance(spec, dict) and isinstance(spec.get("replicas"), int):
             applied = scaled(applied, paths, spec["replicas"])
-        whole = replace(_whole(request), body=records.encode_plain(applied))
-        response = await Applier(self.context).apply(info, whole, _view(info, paths))
+        whole = replace(_whole(request), body=records.to_json(applied))
+        response = await Applier(self.context).apply(info, whole, _projection(info, paths))
         return _answer(response, paths)
 
 
@@ -124,7 +126,7 @@ def _reader_of_patch(info: ResourceInfo, request: APIRequest) -> NextScale:
         document, problems = patch(records.private(current))
         try:
             bodies.check_kind(document, info, request)
-            document = bodies.fit(document, info, request, problems)
+            document = bodies.internal(document, info, request, problems)
             check_identity(info, request, document)
             return document, problems.report(request, info)
         except UndecodablePatch as error:
@@ -163,9 +165,9 @@ def _scale_info(info: ResourceInfo) -> ResourceInfo:
     )
 
 
-def _view(info: ResourceInfo, paths: ScalePaths) -> View:
-    """The view for admission, which sees a Scale."""
-    return View(
+def _projection(info: ResourceInfo, paths: ScalePaths) -> Projection:
+    """The projection for admission, which sees a Scale."""
+    return Projection(
         _scale_info(info),
         lambda document: scale_of(document, paths),
         lambda scale, document, now: _show_managers(info, scale, document, now),
@@ -194,4 +196,4 @@ def _whole(request: APIRequest) -> APIRequest:
 
 def _answer(response: Response, paths: ScalePaths) -> Response:
     document = records.decode(response.body)
-    return replace(response, body=records.encode_plain(scale_of(document, paths)))
+    return replace(response, body=records.to_json(scale_of(document, paths)))

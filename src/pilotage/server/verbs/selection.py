@@ -61,18 +61,18 @@ class Selection:
             if requirement.field == "metadata.name":
                 if requirement.operator == "=":
                     self.name = requirement.value
-            elif requirement.field == "metadata.namespace" and (self.info.namespaced or self._plain):
+            elif requirement.field == "metadata.namespace" and (self.info.namespaced or self._has_common_fields):
                 continue
             elif requirement.field not in self.info.rules.selectable_fields:
                 raise self._unknown(requirement.field)
 
     @property
-    def _plain(self) -> bool:
+    def _has_common_fields(self) -> bool:
         """A built-in kind without fields of its own, which all have the same two."""
         return not self.info.custom and not self.info.rules.selectable_fields
 
     def _unknown(self, field: str) -> BadRequest:
-        if self._plain:
+        if self._has_common_fields:
             return BadRequest(f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"')
         return BadRequest(self.info.rules.unselectable.format(field))
 

@@ -38,17 +38,16 @@ conversions runs in steps."""
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """The view of an object that admission gets if it is written through a subresource with another kind, such as
-    scale."""
+class Projection:
+    """What admission gets instead of an object that is written through a subresource of another kind, such as scale."""
 
     info: ResourceInfo
     show: Callable[[Document], Document]
-    """Maps the object to its view."""
+    """Maps the object to its projection."""
     show_managers: Callable[[Document, Document, str], None]
-    """Add the managed fields of the view, in place, from the object and the time of the write."""
+    """Add the managed fields of the projection, in place, from the object and the time of the write."""
     write: Callable[[Document, Document], Document]
-    """Maps the object and its changed view to the changed object."""
+    """Maps the object and its changed projection to the changed object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,7 @@ class Updater:
             if shares:
                 document = own(document, old, shared=complete and not mutated)
             bodies.check_kind(document, info, request)
-            document = bodies.fit(document, info, request, problems, stored=stored)
+            document = bodies.internal(document, info, request, problems, stored=stored)
             warnings = steps.default(info, request, document, problems, complete=complete)
             check_identity(info, request, document)
             check_version(info, document, old, request.name)
@@ -120,13 +119,13 @@ class Updater:
         next_state: NextState,
         *,
         tracked: bool = False,
-        view: View | None = None,
+        projection: Projection | None = None,
         admitted: bool = False,
         conversions: Conversions | None = None,
     ) -> Response:
         """Store the next state of an object; it is computed again after a conflict with another writer.
 
-        A next state that is already `tracked` has its managed fields. Admission sees the object through its `view`; a
+        A next state that is already `tracked` has its managed fields. Admission gets the `projection` of the object. A
         write that is part of another one is `admitted` already. `conversions` are those that the next state uses.
         """
         conversions = conversions or self.context.conversions(info)
@@ -141,19 +140,19 @@ class Updater:
             try:
                 mutated = False
                 if admission.mutating:
-                    attributes = _attributes(info, request, wanted, old, warnings, view, now)
+                    attributes = _attributes(info, request, wanted, old, warnings, projection, now)
                     await admission.mutate(attributes)
                     admission = self.context.admission_of(info)  # a quota may have been created meanwhile
                     mutated = attributes.reinvocation.wanted
                     if mutated:
-                        wanted = _mutated(info, attributes, wanted, view)
+                        wanted = _mutated(info, attributes, wanted, projection)
                 warnings += meta.deduplicate_owners(wanted["metadata"], meta.AFTER_ADMISSION)
                 document, unchanged, prepared = await offload(size, _prepare, info, request, entry, wanted, old)
                 label, causes = info.strategy.privileges(document, old)
                 if causes and (causes := await privilege_causes(self.context, document, label, causes)):
                     raise info.invalid(request.name, causes)
                 if admission.validating:
-                    await admission.validate(_attributes(info, request, document, old, warnings, view))
+                    await admission.validate(_attributes(info, request, document, old, warnings, projection))
                 if mutated:
                     steps.drop_unknown(info, document)
                 if not unchanged or finished(info.strategy, document):
@@ -181,24 +180,24 @@ def _attributes(
     new: Document,
     old: Document,
     warnings: list[str],
-    view: View | None,
+    projection: Projection | None,
     tracked: str = "",
 ) -> Attributes:
-    """The attributes for admission; and the time of the write, if the managed fields of a view are shown."""
-    if view is None:
+    """The attributes for admission; and the time of the write, if the managed fields of a projection are shown."""
+    if projection is None:
         return Attributes(Operation.UPDATE, request, new, old, warnings, info)
-    seen, before = view.show(new), view.show(old)
+    seen, before = projection.show(new), projection.show(old)
     if tracked:
-        view.show_managers(seen, new, tracked)
-        view.show_managers(before, old, "")
-    return Attributes(Operation.UPDATE, request, seen, before, warnings, info, view.info)
+        projection.show_managers(seen, new, tracked)
+        projection.show_managers(before, old, "")
+    return Attributes(Operation.UPDATE, request, seen, before, warnings, info, projection.info)
 
 
-def _mutated(info: ResourceInfo, attributes: Attributes, wanted: Document, view: View | None) -> Document:
-    """The next state of an object that admission has changed, in place or in its view. Raises Conflict and BadRequest
-    for another version and namespace than those of the request, as if the client had sent them."""
-    if view is not None:
-        return view.write(wanted, attributes.new) if attributes.new is not None else wanted
+def _mutated(info: ResourceInfo, attributes: Attributes, wanted: Document, projection: Projection | None) -> Document:
+    """The next state of an object after admission has changed it, or its projection, in place. Raises Conflict and
+    BadRequest for another version or namespace than that of the request, as if the client had sent it."""
+    if projection is not None:
+        return projection.write(wanted, attributes.new) if attributes.new is not None else wanted
     set_namespace(info, attributes.request, wanted["metadata"])
     assert attributes.old is not None, "an update has an old object"
     check_version(info, wanted, attributes.old, attributes.request.name)
@@ -240,7 +239,7 @@ class _Write(NamedTuple):
     def next_state(self, entry: Entry, now: str) -> Steps[tuple[bytes, Document, Document, list[str]]]:
         """The stored object, as bytes and as a document, and the new object of the request, with warnings."""
         info, request, wants, tracked, conversions = self
-        data = records.view(entry, info)
+        data = records.as_read(entry, info)
         old = records.internal(data, info)
         found = wants(old, data)
         wanted, warnings = found if isinstance(found, tuple) else (yield from found)

@@ -181,7 +181,7 @@ class _Stream:
                 yield WatchEvent("DELETED", self._shown(event.previous, event.revision))
 
     def _shown(self, entry: Entry, revision: int = 0) -> bytes:
-        data = records.view(entry, self._info, revision)
+        data = records.as_read(entry, self._info, revision)
         return shaped(self._info, data, self._form) if self._is_shaped else data
 
     def _bookmark(self, version: int, *, end_of_initial_events: bool = False) -> WatchEvent:

@@ -33,7 +33,7 @@ def default_create(
     unless admission changes it.
     """
     namespace = document["metadata"].get("namespace", "")  # it may be that of the path
-    if problems.plain_metadata and not (namespace and dns_1123_label(namespace)) and accepts(info, document):
+    if problems.minimal_metadata and not (namespace and dns_1123_label(namespace)) and accepts(info, document):
         return True, problems.report(request, info)
     return False, default(info, request, document, problems)
 

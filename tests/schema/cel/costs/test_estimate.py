@@ -23,7 +23,7 @@ SCHEMA = {
 
 
 def estimated(rule: str, *, optional_old: bool = False) -> Estimate:
-    tree = read_expr(environment.plain().compile(rule).serialize())
+    tree = read_expr(environment.untyped().compile(rule).serialize())
     return estimate(tree, DeclaredValue(Tree(None).node(SCHEMA)), optional_old=optional_old)
 
 

@@ -10,7 +10,7 @@ from pilotage.cli.scaffold.lines import bracketed
 from pilotage.meta.models import plural_of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class NewKind:
     """A kind to add."""
 

@@ -18,11 +18,11 @@ def environment_import(subject: Subject) -> str:
 
 def function(subject: Subject, example: ExampleObject) -> str:
     """A function that makes an object."""
-    place = ', namespace="default"' if subject.namespaced else ""
+    namespace = ', namespace="default"' if subject.namespaced else ""
     arguments = "".join(f"        {each},\n" for each in example.arguments)
     return f"""
 def example(name: str = "example") -> {subject.class_name}:
     return {subject.class_name}(
-        metadata=pt.ObjectMeta(name=name{place}),
+        metadata=pt.ObjectMeta(name=name{namespace}),
 {arguments}    )
 """

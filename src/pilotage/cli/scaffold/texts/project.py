@@ -11,7 +11,7 @@ PYTHON = "3.14"
 """The Python of the image and of the CI."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class NewProject:
     """What the user has chosen."""
 

@@ -9,7 +9,7 @@ from pilotage.cli.scaffold.lines import Import, bracketed, imports, sections
 from pilotage.cli.scaffold.texts import examples
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Parts:
     """What the webhooks of a kind do."""
 

@@ -79,11 +79,11 @@ class Fleet:
         identified.
         """
         names = {identity.name for identity in shown.identities}
-        places = {identity.pci for identity in shown.identities if identity.pci}
+        addresses = {identity.pci for identity in shown.identities if identity.pci}
         gone = [
             name
             for name, device in self.devices.items()
-            if name not in names and (device.identity.pci in places if device.seen else not shown.unidentified)
+            if name not in names and (device.identity.pci in addresses if device.seen else not shown.unidentified)
         ]
         for name in gone:
             self.devices.pop(name).meter.clear()

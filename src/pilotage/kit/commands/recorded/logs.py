@@ -37,7 +37,7 @@ async def run(session: CommandSession, options: LogsArguments) -> int:
     if len(chosen) != 1 or not chosen[0].name:
         raise CommandError("give one object: TYPE NAME or TYPE/NAME")
     mapping, name = chosen[0].mapping, chosen[0].name
-    namespace = session.place(mapping, "")
+    namespace = session.namespace_of(mapping, "")
     begin = datetime.now(UTC) - timedelta(seconds=options.since) if options.since else None
     found = [
         line

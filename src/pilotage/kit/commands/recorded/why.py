@@ -29,7 +29,7 @@ async def run(session: CommandSession, options: WhyArguments) -> int:
     if len(chosen) != 1 or not chosen[0].name:
         raise CommandError("give one object: TYPE NAME or TYPE/NAME")
     mapping, name = chosen[0].mapping, chosen[0].name
-    target = Target(mapping.gvk.group_kind, session.place(mapping, ""), name)
+    target = Target(mapping.gvk.group_kind, session.namespace_of(mapping, ""), name)
     document = await session.find(mapping, name)
     if document is None:
         session.errors.line(f"{name_of(mapping, name)} does not exist now.")

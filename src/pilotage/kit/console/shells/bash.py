@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pilotage.kit.console.flags import places
+from pilotage.kit.console.flags import storages
 from pilotage.kit.console.shells.commands import Command, Option, Values
 
 _SCRIPT = """\
@@ -81,7 +81,7 @@ def script(root: Command) -> str:
         program=root.program,
         function=root.function,
         commands=" | ".join(f'"{command.name}"' for command in root.all() if command is not root),
-        places=" | ".join(places.FLAGS),
+        places=" | ".join(storages.FLAGS),
         values="\n".join(line for command in root.all() for line in _values(command, root.function)),
         arguments="\n".join(_arguments(command) for command in root.all()),
     )

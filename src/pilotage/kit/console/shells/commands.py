@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from pilotage.kit.console.flags import places
+from pilotage.kit.console.flags import storages
 
-_PLACE = frozenset(places.FLAGS)
+_LEADING = frozenset(storages.FLAGS)
 
 
 class Values(Enum):
@@ -24,7 +24,7 @@ class Values(Enum):
     OBJECT = "what the storage or server has: types, names of objects, namespaces"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Option:
     """An option of a command: `-f`, `--filename`."""
 
@@ -35,7 +35,7 @@ class Option:
     choices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Command:
     """A command with its options, arguments and subcommands."""
 
@@ -77,16 +77,16 @@ def described(parser: argparse.ArgumentParser, words: tuple[str, ...] = ("pilota
         helps = {choice.dest: choice.help or "" for choice in nested[0]._choices_actions}
         choices = nested[0].choices.items()
         below = tuple(described(each, (*words, name), helps.get(name, "")) for name, each in choices)
-        return Command(words, about, (*options, *_place_options(below)), subcommands=below)
+        return Command(words, about, (*options, *_leading_options(below)), subcommands=below)
     first = positional[0] if positional else None
     if first is None:
         return Command(words, about, options)
     return Command(words, about, options, _values(first), tuple(map(str, first.choices or ())))
 
 
-def _place_options(commands: Iterable[Command]) -> tuple[Option, ...]:
+def _leading_options(commands: Iterable[Command]) -> tuple[Option, ...]:
     """The options of these commands that select a storage or server: they may stand before the command."""
-    found = {each.flags: each for command in commands for each in command.options if set(each.flags) <= _PLACE}
+    found = {each.flags: each for command in commands for each in command.options if set(each.flags) <= _LEADING}
     return tuple(found.values())
 
 

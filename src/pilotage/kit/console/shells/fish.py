@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pilotage.kit.console.flags import places
+from pilotage.kit.console.flags import storages
 from pilotage.kit.console.shells.commands import Command, Option, Values
 
 _HEADING = """\
@@ -42,7 +42,7 @@ def script(root: Command) -> str:
     """The completion script for fish."""
     commands = " ".join(_quoted(command.name) for command in root.all() if command is not root)
     heading = _HEADING.format(
-        commands=commands, places=" ".join(places.FLAGS), program=root.program, function=root.function
+        commands=commands, places=" ".join(storages.FLAGS), program=root.program, function=root.function
     )
     return "\n".join([heading, *(line for each in root.all() for line in _lines(each))]) + "\n"
 

@@ -21,7 +21,7 @@ Print = Callable[[str], None]
 _SHOWN = 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TimeLimit:
     """How long a command may take, and the end of its process if the event loop is blocked then."""
 
@@ -83,7 +83,7 @@ class Interruption:
             )
 
     def _left(self, block: Block) -> list[str]:
-        """What is left while the loop is blocked, the cause first."""
+        """The pending work while the loop is blocked, the cause first."""
         who = " ".join(str(value) for name, value in block.fields.items() if name != "reconcileID")
         cause = f"{who} blocks the event loop at {block.place}; await instead, or use asyncio.to_thread"
         return [cause, *(str(work) for work in self._active())]

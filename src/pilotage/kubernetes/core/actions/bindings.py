@@ -45,7 +45,7 @@ class Bindings(BodyAction):
             raise InternalError(status=Status(500, "", message if len(causes) == 1 else f"[{message}]"))
         while True:
             entry = await self._context.entry(info, request)
-            pod = records.internal(records.view(entry, info), info)
+            pod = records.internal(records.as_read(entry, info), info)
             if reason := _refusal(pod):
                 raise _conflict(request.name, reason, kind="pods/binding")
             if reason := _wrong_uid(pod, binding):

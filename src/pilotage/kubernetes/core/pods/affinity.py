@@ -23,9 +23,9 @@ def validate_affinity(affinity: Document | None, path: str) -> Iterator[Cause]:
         pods = affinity.get(kind) or {}
         yield from items.each(pods.get(REQUIRED), f"{path}.{kind}.{REQUIRED}", _validate_pod_term)
         for index, weighted in enumerate(pods.get(PREFERRED) or ()):
-            place = f"{path}.{kind}.{PREFERRED}[{index}]"
-            yield from _validate_weight(weighted, place)
-            yield from _validate_pod_term(weighted.get("podAffinityTerm") or {}, f"{place}.podAffinityTerm")
+            at = f"{path}.{kind}.{PREFERRED}[{index}]"
+            yield from _validate_weight(weighted, at)
+            yield from _validate_pod_term(weighted.get("podAffinityTerm") or {}, f"{at}.podAffinityTerm")
 
 
 def pod_terms(spec: Document) -> Iterator[Document]:
@@ -82,10 +82,10 @@ def validate_label_keys(
 def _validate_node_affinity(affinity: Document, path: str) -> Iterator[Cause]:
     yield from fields.given(affinity.get(REQUIRED), f"{path}.{REQUIRED}", validate_node_selector)
     for index, weighted in enumerate(affinity.get(PREFERRED) or ()):
-        place = f"{path}.{PREFERRED}[{index}]"
-        yield from _validate_weight(weighted, place)
+        at = f"{path}.{PREFERRED}[{index}]"
+        yield from _validate_weight(weighted, at)
         term = weighted.get("preference") or {}
-        yield from validate_node_selector_term(term, f"{place}.preference", any_value=True)
+        yield from validate_node_selector_term(term, f"{at}.preference", any_value=True)
 
 
 def _validate_weight(weighted: Document, path: str) -> Iterator[Cause]:

@@ -46,17 +46,17 @@ def validate_profiles(metadata: Document, spec: Document, path: str) -> Iterator
         return
     context = spec.get("securityContext") or {}
     if SECCOMP_POD in annotations:
-        profile, place = context.get("seccompProfile"), f"{path}.securityContext.seccompProfile"
-        yield from _validate_match("seccomp", annotations[SECCOMP_POD], profile, place)
+        profile, at = context.get("seccompProfile"), f"{path}.securityContext.seccompProfile"
+        yield from _validate_match("seccomp", annotations[SECCOMP_POD], profile, at)
     kinds = [("seccomp", SECCOMP_CONTAINER, "seccompProfile", None)]
     if (spec.get("os") or {}).get("name") != "windows":
         kinds.append(("apparmor", APPARMOR, "appArmorProfile", context.get("appArmorProfile")))
     for what, prefix, field, of_pod in kinds:
-        for container, place in containers_of(spec, path):
+        for container, at in containers_of(spec, path):
             key = prefix + (container.get("name") or "")
             if key in annotations:
                 profile = (container.get("securityContext") or {}).get(field, of_pod)
-                yield from _validate_match(what, annotations[key], profile, f"{place}.securityContext.{field}")
+                yield from _validate_match(what, annotations[key], profile, f"{at}.securityContext.{field}")
 
 
 def validate_annotations_update(metadata: Document, old: Document, path: str) -> Iterator[Cause]:

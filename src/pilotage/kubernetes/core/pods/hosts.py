@@ -56,12 +56,12 @@ def validate_host_names(spec: Document, path: str) -> Iterator[Cause]:
     override = spec.get("hostnameOverride")
     if override is None:
         return
-    place = f"{path}.hostnameOverride"
+    at = f"{path}.hostnameOverride"
     for name in ("setHostnameAsFQDN", "hostNetwork"):
         if spec.get(name):
-            yield forbidden(place, f"may not be specified when {name} is true")
-    yield from texts.length(override, place, _MAX_OVERRIDE)
-    yield from texts.text(override, place)
+            yield forbidden(at, f"may not be specified when {name} is true")
+    yield from texts.length(override, at, _MAX_OVERRIDE)
+    yield from texts.text(override, at)
 
 
 def validate_host_labels(spec: Document, path: str) -> Iterator[Cause]:

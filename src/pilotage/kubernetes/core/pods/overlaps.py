@@ -38,23 +38,23 @@ def overlap_warnings(volumes: Iterable[Document]) -> Iterator[str]:
 def port_warnings(spec: Document, path: str) -> Iterator[str]:
     """Ports of containers that are the same, or nearly."""
     known: dict[tuple[int, str], list[tuple[str, Document]]] = {}
-    for container, place in containers_of(spec, path):
+    for container, where in containers_of(spec, path):
         for index, port in enumerate(container.get("ports") or ()):
-            at = f"{place}.ports[{index}]"
+            at = f"{where}.ports[{index}]"
             if port.get("hostIP") and not port.get("hostPort"):
                 yield f"{at}: hostIP set without hostPort: {_port_shown(port)}"
             others = known.setdefault((port.get("containerPort") or 0, port.get("protocol") or ""), [])
-            for other_place, other in others:
+            for other_at, other in others:
                 if kind := _conflict(port, other):
-                    yield f"{at}: {kind} port definition with {other_place}"
+                    yield f"{at}: {kind} port definition with {other_at}"
             if len(others) < _MAX_COMPARED:
                 others.append((at, port))
     names: dict[str, str] = {}
-    for container, place in containers_of(spec, path):
+    for container, where in containers_of(spec, path):
         for index, port in enumerate(container.get("ports") or ()):
             if not (name := port.get("name")):
                 continue
-            at, first = f"{place}.ports[{index}]", names.setdefault(name, f"{place}.ports[{index}]")
+            at, first = f"{where}.ports[{index}]", names.setdefault(name, f"{where}.ports[{index}]")
             if first != at:
                 text = f"services and probes that select ports by name will use {first}"
                 yield f'{at}: duplicate port name "{name}" with {first}, {text}'

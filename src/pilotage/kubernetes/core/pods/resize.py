@@ -96,19 +96,19 @@ def _validate_containers(spec: Document, was: Document) -> Iterator[Cause]:
         for index, (new, old) in enumerate(pairs[kind]):
             for part in ("requests", "limits"):
                 if _removed(new.get("resources") or {}, old.get("resources") or {}, part):
-                    place = f"spec.{kind}[{index}].resources.{part}"
-                    yield forbidden(place, f"resource {part} cannot be removed")
+                    at = f"spec.{kind}[{index}].resources.{part}"
+                    yield forbidden(at, f"resource {part} cannot be removed")
     for new, old in pairs["containers"]:
         if _changes_more(new, old):
             yield forbidden("spec", _ONLY)
     for index, (new, old) in enumerate(pairs["initContainers"]):
-        place = f"spec.initContainers[{index}]"
+        at = f"spec.initContainers[{index}]"
         if _changes_more(new, old):
-            yield forbidden(place, "only cpu and memory resources for init or sidecar containers are mutable")
+            yield forbidden(at, "only cpu and memory resources for init or sidecar containers are mutable")
         if new != old and new.get("restartPolicy") != "Always":
             for policy in new.get("resizePolicy") or ():
                 if policy.get("restartPolicy") == "RestartContainer":
-                    yield forbidden(place, _RESTARTED)
+                    yield forbidden(at, _RESTARTED)
 
 
 def _changes_more(container: Document, old: Document) -> bool:

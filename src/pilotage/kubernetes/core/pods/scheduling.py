@@ -27,36 +27,36 @@ def validate_topology_spread(spec: Document, path: str) -> Iterator[Cause]:
     constraints = spec.get("topologySpreadConstraints") or ()
     last = {_spread_key(constraint): index for index, constraint in enumerate(constraints)}
     for index, constraint in enumerate(constraints):
-        place, action = f"{path}[{index}]", constraint.get("whenUnsatisfiable") or ""
+        at, action = f"{path}[{index}]", constraint.get("whenUnsatisfiable") or ""
         if (skew := constraint.get("maxSkew") or 0) <= 0:
-            yield invalid(f"{place}.maxSkew", skew, _POSITIVE)
+            yield invalid(f"{at}.maxSkew", skew, _POSITIVE)
         if not constraint.get("topologyKey"):
-            yield required(f"{place}.topologyKey", "can not be empty")
-        yield from fields.choice(action, f"{place}.whenUnsatisfiable", _UNSATISFIABLE)
+            yield required(f"{at}.topologyKey", "can not be empty")
+        yield from fields.choice(action, f"{at}.whenUnsatisfiable", _UNSATISFIABLE)
         if last[key := _spread_key(constraint)] > index:
-            yield duplicate(f"{place}.{{topologyKey, whenUnsatisfiable}}", f"{{{key[0]}, {key[1]}}}")
+            yield duplicate(f"{at}.{{topologyKey, whenUnsatisfiable}}", f"{{{key[0]}, {key[1]}}}")
         if (domains := constraint.get("minDomains")) is not None:
             if domains <= 0:
-                yield invalid(f"{place}.minDomains", domains, _POSITIVE)
+                yield invalid(f"{at}.minDomains", domains, _POSITIVE)
             if action != "DoNotSchedule":
                 message = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
-                yield invalid(f"{place}.minDomains", domains, message)
+                yield invalid(f"{at}.minDomains", domains, message)
         for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
-            yield from fields.optional_choice(constraint.get(name), f"{place}.{name}", _POLICIES)
-        yield from validate_label_keys(constraint, place, ("matchLabelKeys",))
-        yield from labelselectors.label_selector(constraint.get("labelSelector"), f"{place}.labelSelector")
+            yield from fields.optional_choice(constraint.get(name), f"{at}.{name}", _POLICIES)
+        yield from validate_label_keys(constraint, at, ("matchLabelKeys",))
+        yield from labelselectors.label_selector(constraint.get("labelSelector"), f"{at}.labelSelector")
 
 
 def validate_gates(spec: Document, path: str) -> Iterator[Cause]:
     """Conditions that count for readiness, and gates that scheduling waits for."""
     for index, gate in enumerate(spec.get("readinessGates") or ()):
-        place = f"{path}.readinessGates[{index}].conditionType"
-        yield from texts.text(gate.get("conditionType") or "", place, qualified_name)
+        at = f"{path}.readinessGates[{index}].conditionType"
+        yield from texts.text(gate.get("conditionType") or "", at, qualified_name)
     seen: set[str] = set()
     for index, gate in enumerate(spec.get("schedulingGates") or ()):
-        name, place = gate.get("name") or "", f"{path}.schedulingGates[{index}]"
-        yield from texts.text(name, place, qualified_name)
-        yield from items.unique(name, place, seen)
+        name, at = gate.get("name") or "", f"{path}.schedulingGates[{index}]"
+        yield from texts.text(name, at, qualified_name)
+        yield from items.unique(name, at, seen)
 
 
 def _spread_key(constraint: Document) -> tuple[str, str]:

@@ -49,8 +49,8 @@ def validate_pod(pod: Document) -> Iterator[Cause]:
         for index, volume in enumerate(spec.get("volumes") or ()):
             for number, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
                 if source.get("serviceAccountToken") is not None:
-                    place = f"spec.volumes[{index}].projected.sources[{number}].serviceAccountToken"
-                    yield forbidden(place, "must not be specified when serviceAccountName is not set")
+                    at = f"spec.volumes[{index}].projected.sources[{number}].serviceAccountToken"
+                    yield forbidden(at, "must not be specified when serviceAccountName is not set")
     for kind in ("containers", "initContainers"):
         yield from items.each(spec.get(kind), f"spec.{kind}", containers.validate_image_spaces)
 
@@ -102,8 +102,8 @@ def validate_pod_spec(spec: Document, path: str, metadata: Document | None = Non
     yield from hosts.validate_host_names(spec, path)
     yield from _validate_references(spec, path)
     yield from validate_system(spec, path)
-    for container, place in containers_of(spec, path):
-        yield from validate_file_keys(container, place, volumes)
+    for container, at in containers_of(spec, path):
+        yield from validate_file_keys(container, at, volumes)
 
 
 def _validate_references(spec: Document, path: str) -> Iterator[Cause]:
@@ -127,16 +127,16 @@ def _validate_claims(spec: Document, path: str, metadata: Document | None) -> It
     names: set[str] = set()
     mirror = MIRROR in ((metadata or {}).get("annotations") or {})
     for index, claim in enumerate(spec["resourceClaims"]):
-        place, name = f"{path}[{index}]", claim.get("name") or ""
+        at, name = f"{path}[{index}]", claim.get("name") or ""
         if mirror:
             yield forbidden("[]", "static pods do not support resource claims")
             continue
         if name and name in names:
-            yield duplicate(f"{place}.name", name)
+            yield duplicate(f"{at}.name", name)
         else:
-            yield from texts.required_text(name, f"{place}.name", dns_1123_label)
+            yield from texts.required_text(name, f"{at}.name", dns_1123_label)
             names.add(name)
-        yield from _validate_claim_source(claim, place)
+        yield from _validate_claim_source(claim, at)
 
 
 def _validate_claim_source(claim: Document, path: str) -> Iterator[Cause]:
@@ -168,6 +168,6 @@ def _validate_own_users(spec: Document, path: str) -> Iterator[Cause]:
     for name, shown in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
         if spec.get(name):
             yield forbidden(f"{path}.{shown}", _WITH_HOST_USERS)
-    for container, place in containers_of(spec, path):
+    for container, at in containers_of(spec, path):
         if container.get("volumeDevices"):
-            yield forbidden(f"{place}.volumeDevices", _WITH_HOST_USERS)
+            yield forbidden(f"{at}.volumeDevices", _WITH_HOST_USERS)

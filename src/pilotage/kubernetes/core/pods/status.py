@@ -69,11 +69,11 @@ def validate_pod_status(pod: Document, old: Document) -> Iterator[Cause]:
 
 def _validate_conditions(status: Document) -> Iterator[Cause]:
     for index, condition in enumerate(status.get("conditions") or ()):
-        place, kind = f"status.conditions[{index}]", condition.get("type") or ""
+        at, kind = f"status.conditions[{index}]", condition.get("type") or ""
         if (generation := condition.get("observedGeneration") or 0) < 0:
-            yield invalid(f"{place}.observedGeneration", generation, _NOT_NEGATIVE)
+            yield invalid(f"{at}.observedGeneration", generation, _NOT_NEGATIVE)
         if kind not in _SYSTEM_CONDITIONS:
-            yield from texts.text(kind, f"{place}.Type", qualified_name)
+            yield from texts.text(kind, f"{at}.Type", qualified_name)
 
 
 def _validate_nomination(status: Document, was: Document, spec: Document) -> Iterator[Cause]:
@@ -129,11 +129,11 @@ def _validate_claims(status: Document, spec: Document) -> Iterator[Cause]:
     known = {claim.get("name") for claim in spec.get("resourceClaims") or ()}
     seen: set[str] = set()
     for index, claim in enumerate(status.get("resourceClaimStatuses") or ()):
-        place, name = f"status.resourceClaimStatuses[{index}]", claim.get("name") or ""
+        at, name = f"status.resourceClaimStatuses[{index}]", claim.get("name") or ""
         if name not in known:
-            yield invalid(f"{place}.name", name, "must match the name of an entry in `spec.resourceClaims`")
-        yield from items.unique(name, f"{place}.name", seen)
-        yield from fields.given(claim.get("resourceClaimName"), f"{place}.resourceClaimName", texts.text)
+            yield invalid(f"{at}.name", name, "must match the name of an entry in `spec.resourceClaims`")
+        yield from items.unique(name, f"{at}.name", seen)
+        yield from fields.given(claim.get("resourceClaimName"), f"{at}.resourceClaimName", texts.text)
 
 
 def _validate_extended_claim(claim: Document, path: str, spec: Document) -> Iterator[Cause]:
@@ -143,21 +143,21 @@ def _validate_extended_claim(claim: Document, path: str, spec: Document) -> Iter
         yield required(f"{path}.requestMappings", "at least one request mapping is required")
     seen: set[tuple[str, ...]] = set()
     for index, mapping in enumerate(mappings):
-        place = f"{path}.requestMappings[{index}]"
+        at = f"{path}.requestMappings[{index}]"
         names = tuple(mapping.get(key) or "" for key in ("containerName", "resourceName", "requestName"))
         container = by_name.get(names[0])
         sources = "spec.initContainers.{0} or spec.containers.{0}"
         if container is None:
             message = f"must match the name of an entry in {sources.format('name')}"
-            yield invalid(f"{place}.containerName", names[0], message)
+            yield invalid(f"{at}.containerName", names[0], message)
         elif names[1] not in amounts(container, "requests"):
             entry = sources.format("resources.requests")
             message = f"must match the extended resource name of an entry in {entry}"
-            yield invalid(f"{place}.resourceName", names[1], message)
+            yield invalid(f"{at}.resourceName", names[1], message)
         yield from texts.text(names[2], f"{path}.requestName", dns_1123_label)
         if names in seen:
             for key, name in zip(("containerName", "resourceName", "requestName"), names, strict=True):
-                yield duplicate(f"{place}.{key}", name)
+                yield duplicate(f"{at}.{key}", name)
         seen.add(names)
     yield from texts.required_text(claim.get("resourceClaimName"), f"{path}.resourceClaimName")
 
@@ -204,12 +204,12 @@ def _validate_allocations(status: Document, spec: Document) -> Iterator[Cause]:
         containers = {each.get("name") or "": each for each in spec.get(kind) or ()}
         for index, each in enumerate(status.get(name) or ()):
             for number, allocated in enumerate(each.get("allocatedResourcesStatus") or ()):
-                place = f"status.{name}[{index}].allocatedResourcesStatus[{number}]"
-                yield from _validate_allocation(allocated, containers.get(each.get("name") or ""), place)
+                at = f"status.{name}[{index}].allocatedResourcesStatus[{number}]"
+                yield from _validate_allocation(allocated, containers.get(each.get("name") or ""), at)
     for index, each in enumerate(status.get("ephemeralContainerStatuses") or ()):
         if each.get("allocatedResourcesStatus"):
-            place = f"status.ephemeralContainerStatuses[{index}].allocatedResourcesStatus"
-            yield forbidden(place, "must not be specified in container status")
+            at = f"status.ephemeralContainerStatuses[{index}].allocatedResourcesStatus"
+            yield forbidden(at, "must not be specified in container status")
 
 
 def _validate_allocation(allocated: Document, container: Document | None, path: str) -> Iterator[Cause]:
@@ -224,9 +224,9 @@ def _validate_allocation(allocated: Document, container: Document | None, path: 
         yield invalid(f"{path}.name", name, "must match one of the container's resource requests")
     seen: set[str] = set()
     for index, resource in enumerate(allocated.get("resources") or ()):
-        place, key = f"{path}.resources[{index}]", resource.get("resourceID") or ""
-        yield from fields.choice(resource.get("health") or "", f"{place}.health", _HEALTH)
-        yield from items.unique(key, f"{place}.resourceID", seen)
+        at, key = f"{path}.resources[{index}]", resource.get("resourceID") or ""
+        yield from fields.choice(resource.get("health") or "", f"{at}.health", _HEALTH)
+        yield from items.unique(key, f"{at}.resourceID", seen)
 
 
 def _claim_key(claim: Document) -> str:

@@ -84,14 +84,14 @@ def _warnings(metadata: Document, spec: Document, path: str) -> Iterator[str]:
     yield from _fraction_warnings(spec.get("overhead"), f"{path}spec.overhead")
     if annotations and SECCOMP_POD in annotations and _profile(spec, "seccompProfile") is None:
         yield f"{path}metadata.annotations[{SECCOMP_POD}]: {_SECCOMP}"
-    for container, place in containers_of(spec, f"{path}spec"):
+    for container, at in containers_of(spec, f"{path}spec"):
         if annotations:
             yield from _profile_warnings(container, spec, annotations, path)
-        yield from _container_warnings(container, place)
+        yield from _container_warnings(container, at)
     yield from port_warnings(spec, f"{path}spec")
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
-        place = f"{path}spec.terminationGracePeriodSeconds"
-        yield f"{place}: must be >= 0; negative values are invalid and will be treated as 1"
+        at = f"{path}spec.terminationGracePeriodSeconds"
+        yield f"{at}: must be >= 0; negative values are invalid and will be treated as 1"
     yield from _affinity_warnings(spec, f"{path}spec.affinity")
     servers = (spec.get("dnsConfig") or {}).get("nameservers")
     yield from items.each(servers, f"{path}spec.dnsConfig.nameservers", address_warnings)
@@ -104,29 +104,29 @@ def _placement_warnings(spec: Document, path: str) -> Iterator[str]:
         if key in _LABELS:
             yield f"{path}.nodeSelector[{key}]: {_LABELS[key]}"
     nodes = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    place = f"{path}.affinity.nodeAffinity"
+    at = f"{path}.affinity.nodeAffinity"
     for index, term in enumerate((nodes.get(REQUIRED) or {}).get("nodeSelectorTerms") or ()):
-        yield from term_warnings(term, f"{place}.{REQUIRED}.nodeSelectorTerms[{index}]", values=False)
+        yield from term_warnings(term, f"{at}.{REQUIRED}.nodeSelectorTerms[{index}]", values=False)
     for index, weighted in enumerate(nodes.get(PREFERRED) or ()):
         preference = weighted.get("preference") or {}
-        yield from term_warnings(preference, f"{place}.{PREFERRED}[{index}].preference", values=True)
+        yield from term_warnings(preference, f"{at}.{PREFERRED}[{index}].preference", values=True)
     for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
-        place, key = f"{path}.topologySpreadConstraints[{index}]", constraint.get("topologyKey") or ""
+        at, key = f"{path}.topologySpreadConstraints[{index}]", constraint.get("topologyKey") or ""
         if key in _LABELS:
-            yield f"{place}.topologyKey: {key} is {_LABELS[key]}"
+            yield f"{at}.topologyKey: {key} is {_LABELS[key]}"
         if constraint.get("labelSelector") is None:
-            yield f"{place}.labelSelector: {_NO_SELECTOR}"
+            yield f"{at}.labelSelector: {_NO_SELECTOR}"
 
 
 def term_warnings(term: Document, path: str, *, values: bool) -> Iterator[str]:
     """Old labels in a term of a node selector, and, with `values`, values that are not valid."""
     for index, expression in enumerate(term.get("matchExpressions") or ()):
-        place, key = f"{path}.matchExpressions[{index}]", expression.get("key") or ""
+        at, key = f"{path}.matchExpressions[{index}]", expression.get("key") or ""
         if key in _LABELS:
-            yield f"{place}.key: {key} is {_LABELS[key]}"
+            yield f"{at}.key: {key} is {_LABELS[key]}"
         for number, value in enumerate((expression.get("values") or ()) if values else ()):
             for problem in label_value(value):
-                yield f"{place}.values[{number}]: {value} is invalid, {problem}"
+                yield f"{at}.values[{number}]: {value} is invalid, {problem}"
 
 
 def _volume_warnings(spec: Document, path: str) -> Iterator[str]:
@@ -136,8 +136,8 @@ def _volume_warnings(spec: Document, path: str) -> Iterator[str]:
             shown, text = OLD_SOURCES[kind]
             yield f"{path}[{index}].{shown}: {text}"
         if (template := (volume.get("ephemeral") or {}).get("volumeClaimTemplate")) is not None:
-            place = f"{path}[{index}].ephemeral.volumeClaimTemplate.spec"
-            yield from claim_spec_warnings(template.get("spec") or {}, place)
+            at = f"{path}[{index}].ephemeral.volumeClaimTemplate.spec"
+            yield from claim_spec_warnings(template.get("spec") or {}, at)
     yield from overlap_warnings(volumes)
 
 

@@ -72,13 +72,13 @@ def validate_host_processes(spec: Document, path: str) -> Iterator[Cause]:
     """Processes of the node itself: either all containers of a pod are such, or none."""
     of_pod = _host_process(spec)
     count = total = 0
-    for container, place in containers_of(spec, path):
+    for container, at in containers_of(spec, path):
         total += 1
         own = _host_process(container)
         if of_pod is not None and own is not None and of_pod != own:
             shown = "true" if of_pod else "false"
             message = f"pod hostProcess value must be identical if both are specified, was {shown}"
-            yield invalid(f"{place}.securityContext.windowsOptions.hostProcess", own, message)
+            yield invalid(f"{at}.securityContext.windowsOptions.hostProcess", own, message)
         count += bool(own if own is not None else of_pod)
     if not count:
         return
@@ -137,10 +137,10 @@ def _host_process(holder: Document) -> bool | None:
 
 
 def _validate_linux(spec: Document, path: str) -> Iterator[Cause]:
-    for holder, place in ((spec, path), *containers_of(spec, path)):
+    for holder, at in ((spec, path), *containers_of(spec, path)):
         if (holder.get("securityContext") or {}).get("windowsOptions") is not None:
             message = "windows options cannot be set for a linux pod"
-            yield forbidden(f"{place}.securityContext.windowsOptions", message)
+            yield forbidden(f"{at}.securityContext.windowsOptions", message)
 
 
 def _validate_windows(spec: Document, path: str) -> Iterator[Cause]:
@@ -149,8 +149,8 @@ def _validate_windows(spec: Document, path: str) -> Iterator[Cause]:
         value = holder.get(name)
         if value if name in _ONLY_IF_TRUE else value is not None:
             yield forbidden(f"{path}.{part}.{name}" if part else f"{path}.{name}", _CANNOT)
-    for container, place in containers_of(spec, path):
+    for container, at in containers_of(spec, path):
         context = container.get("securityContext") or {}
         for name in _NOT_IN_CONTAINER:
             if context.get(name) is not None:
-                yield forbidden(f"{place}.securityContext.{name}", _CANNOT)
+                yield forbidden(f"{at}.securityContext.{name}", _CANNOT)

@@ -201,17 +201,17 @@ class _Choice:
             shared = {port.get("port", 0): port["nodePort"] for port in reversed(ports) if port.get("nodePort")}
         granted: dict[int, int] = {}
         for index, port in enumerate(ports):
-            number, place = port.get("nodePort") or 0, port.get("port", 0)
+            number, at = port.get("nodePort") or 0, port.get("port", 0)
             if not number and not needs_node_ports(spec):
                 continue
-            number = number or shared.get(place, 0)
-            if number and granted.get(place) != number and (problem := self._problem(number)):
+            number = number or shared.get(at, 0)
+            if number and granted.get(at) != number and (problem := self._problem(number)):
                 return [invalid(f"spec.ports[{index}].nodePort", number, problem)]
             port["nodePort"] = number = number or self._next_port()
-            granted[place] = number
+            granted[at] = number
             self.taken.add(number)
             if self.had is None:
-                shared[place] = number
+                shared[at] = number
             else:
                 self.had.ports.add(number)
         return []

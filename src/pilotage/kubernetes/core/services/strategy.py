@@ -15,7 +15,7 @@ from pilotage.kubernetes.core.services.changes import (
 )
 from pilotage.kubernetes.core.services.families import normalize_addresses, resolve_families
 from pilotage.kubernetes.core.services.ranges import NO_ADDRESS
-from pilotage.kubernetes.core.services.rules import (
+from pilotage.kubernetes.core.services.validation import (
     TOPOLOGY_HINTS,
     TOPOLOGY_MODE,
     validate_asked_node_ports,

@@ -1,8 +1,8 @@
 """What the CEL expressions of admission may cost: together in one request, and in Kubernetes' units for one policy.
 
-An evaluation cannot be stopped, so that an upper bound of its time is compared with what is left for the request before
-it runs. What it has used is subtracted afterwards: bounds are far above the usual time, and their sum would refuse
-requests for many cheap expressions.
+An evaluation cannot be stopped. So an upper bound of its time is compared with the rest of the budget of the request
+before it runs. The time that it has used is subtracted afterwards: bounds are far above the usual time, and their sum
+would refuse requests for many cheap expressions.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class Budget:
         return self._left > 0
 
     def spend_evaluation(self, expression: Expression, size: Size, value: Any, old: Any) -> bool:
-        """Spend the cost of one evaluation; False if it exceeds what is left for the rule or the object."""
+        """Spend the cost of one evaluation; False if it exceeds the rest of the budget of the rule or the object."""
         left = min(self._left, self._left_for.get(id(expression), _RULE))
         cost = expression.rough_cost(*size)
         if not self._spends_rough(cost, left):

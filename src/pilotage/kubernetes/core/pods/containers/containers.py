@@ -50,11 +50,11 @@ def validate_containers(spec: Document, path: str, pod: Surroundings) -> Iterato
         return
     names: set[str] = set()
     for index, container in enumerate(containers):
-        place, name = f"{path}.containers[{index}]", container.get("name") or ""
-        yield from _validate_container(container, place, pod)
-        yield from items.unique(name, f"{place}.name", names)
-        yield from validate_lifecycle(container, place, pod.grace_period)
-        yield from _validate_restarts(container, place)
+        at, name = f"{path}.containers[{index}]", container.get("name") or ""
+        yield from _validate_container(container, at, pod)
+        yield from items.unique(name, f"{at}.name", names)
+        yield from validate_lifecycle(container, at, pod.grace_period)
+        yield from _validate_restarts(container, at)
     yield from _validate_host_ports(containers, f"{path}.containers", set())
 
 
@@ -62,24 +62,24 @@ def validate_init_containers(spec: Document, path: str, pod: Surroundings) -> It
     """The containers that run one after the other before the others start, and sidecars, which stay."""
     names = {container.get("name") or "" for container in spec.get("containers") or ()}
     for index, container in enumerate(spec.get("initContainers") or ()):
-        place, name = f"{path}.initContainers[{index}]", container.get("name") or ""
-        yield from _validate_container(container, place, pod)
-        yield from _validate_restarts(container, place, init=True)
+        at, name = f"{path}.initContainers[{index}]", container.get("name") or ""
+        yield from _validate_container(container, at, pod)
+        yield from _validate_restarts(container, at, init=True)
         if name in names:
-            yield duplicate(f"{place}.name", name)
+            yield duplicate(f"{at}.name", name)
         elif name:
             names.add(name)
         yield from _validate_host_ports((container,), f"{path}.initContainers", set())
         if container.get("restartPolicy") == "Always":
-            yield from validate_lifecycle(container, place, pod.grace_period)
+            yield from validate_lifecycle(container, at, pod.grace_period)
             continue
         for field in ("lifecycle", *PROBES):
             if container.get(field) is not None:
-                yield forbidden(f"{place}.{field}", _ONLY_SIDECARS)
+                yield forbidden(f"{at}.{field}", _ONLY_SIDECARS)
         for number, policy in enumerate(container.get("resizePolicy") or ()):
             if policy.get("restartPolicy") == "RestartContainer":
                 message = "must not be set to 'RestartContainer' for non-sidecar initContainers"
-                yield invalid(f"{place}.resizePolicy[{number}].restartPolicy", "RestartContainer", message)
+                yield invalid(f"{at}.resizePolicy[{number}].restartPolicy", "RestartContainer", message)
 
 
 def validate_ephemeral_containers(spec: Document, path: str, pod: Surroundings) -> Iterator[Cause]:
@@ -90,20 +90,20 @@ def validate_ephemeral_containers(spec: Document, path: str, pod: Surroundings) 
     targets = {each.get("name") or "" for each in containers(spec, ("containers", "initContainers"))}
     names = set(targets)
     for index, container in enumerate(ephemeral):
-        place, name = f"{path}.ephemeralContainers[{index}]", container.get("name") or ""
-        yield from _validate_container(container, place, pod)
-        yield from validate_image_spaces(container, place)
-        yield from items.unique(name, f"{place}.name", names)
+        at, name = f"{path}.ephemeralContainers[{index}]", container.get("name") or ""
+        yield from _validate_container(container, at, pod)
+        yield from validate_image_spaces(container, at)
+        yield from items.unique(name, f"{at}.name", names)
         target = container.get("targetContainerName")
         if target and target not in targets:
-            yield not_found(f"{place}.targetContainerName", target)
+            yield not_found(f"{at}.targetContainerName", target)
         for field in _NOT_EPHEMERAL:
             if container.get(field) or (container.get(field) is not None and field != "resources"):
-                yield forbidden(f"{place}.{field}", _CANNOT_EPHEMERAL)
+                yield forbidden(f"{at}.{field}", _CANNOT_EPHEMERAL)
         for number, mount in enumerate(container.get("volumeMounts") or ()):
             for field in ("subPath", "subPathExpr"):
                 if mount.get(field):
-                    yield forbidden(f"{place}.volumeMounts[{number}].{field}", _CANNOT_EPHEMERAL)
+                    yield forbidden(f"{at}.volumeMounts[{number}].{field}", _CANNOT_EPHEMERAL)
 
 
 def validate_image_spaces(container: Document, path: str) -> Iterator[Cause]:
@@ -131,17 +131,17 @@ def _validate_container(container: Document, path: str, pod: Surroundings) -> It
 def _validate_ports(ports: Iterable[Document], path: str) -> Iterator[Cause]:
     names: set[str] = set()
     for index, port in enumerate(ports):
-        place, name, protocol = f"{path}[{index}]", port.get("name") or "", port.get("protocol") or ""
+        at, name, protocol = f"{path}[{index}]", port.get("name") or "", port.get("protocol") or ""
         if name and (problems := list(port_name_problems(name))):
-            yield from (invalid(f"{place}.name", name, problem) for problem in problems)
+            yield from (invalid(f"{at}.name", name, problem) for problem in problems)
         elif name in names:
-            yield duplicate(f"{place}.name", name)
+            yield duplicate(f"{at}.name", name)
         elif name:
             names.add(name)
-        yield from fields.present(port.get("containerPort"), f"{place}.containerPort", numbers.port_number)
+        yield from fields.present(port.get("containerPort"), f"{at}.containerPort", numbers.port_number)
         if number := port.get("hostPort"):
-            yield from numbers.port_number(number, f"{place}.hostPort")
-        yield from fields.required_choice(protocol, f"{place}.protocol", PROTOCOLS)
+            yield from numbers.port_number(number, f"{at}.hostPort")
+        yield from fields.required_choice(protocol, f"{at}.protocol", PROTOCOLS)
 
 
 def _validate_host_ports(containers: Iterable[Document], path: str, taken: set[str]) -> Iterator[Cause]:

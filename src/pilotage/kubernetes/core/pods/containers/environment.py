@@ -22,10 +22,10 @@ _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "
 def validate_environment(container: Document, path: str) -> Iterator[Cause]:
     """The variables of a container, and the objects whose keys become variables."""
     for index, variable in enumerate(container.get("env") or ()):
-        place = f"{path}.env[{index}]"
-        yield from texts.required_text(variable.get("name"), f"{place}.name", texts.variable_name)
+        at = f"{path}.env[{index}]"
+        yield from texts.required_text(variable.get("name"), f"{at}.name", texts.variable_name)
         source, has_value = variable.get("valueFrom"), bool(variable.get("value"))
-        yield from fields.given(source, f"{place}.valueFrom", _validate_source, has_value=has_value)
+        yield from fields.given(source, f"{at}.valueFrom", _validate_source, has_value=has_value)
     for index, source in enumerate(container.get("envFrom") or ()):
         yield from _validate_origin(source, f"{path}.envFrom", index)
 
@@ -36,11 +36,11 @@ def validate_file_keys(container: Document, path: str, volumes: dict[str, Docume
         reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
         if reference is None:
             continue
-        name, place = reference.get("volumeName") or "", f"{path}.env[{index}].valueFrom.fileKeyRef.volumeName"
+        name, at = reference.get("volumeName") or "", f"{path}.env[{index}].valueFrom.fileKeyRef.volumeName"
         if name not in volumes:
-            yield not_found(place, name)
+            yield not_found(at, name)
         elif volumes[name].get("emptyDir") is None:
-            yield invalid(place, name, "referenced volume must be of type emptyDir")
+            yield invalid(at, name, "referenced volume must be of type emptyDir")
 
 
 def _validate_source(source: Document, path: str, *, has_value: bool) -> Iterator[Cause]:
@@ -71,11 +71,11 @@ def _validate_reference(kind: str, reference: Document, path: str) -> Iterator[C
 
 
 def _validate_origin(source: Document, path: str, index: int) -> Iterator[Cause]:
-    place = f"{path}[{index}]"
-    yield from texts.optional_text(source.get("prefix"), f"{place}.prefix", texts.variable_name)
+    at = f"{path}[{index}]"
+    yield from texts.optional_text(source.get("prefix"), f"{at}.prefix", texts.variable_name)
     kinds = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
     for kind in kinds:
-        yield from texts.required_text(source[kind].get("name"), f"{place}.{kind}.name", _is_origin)
+        yield from texts.required_text(source[kind].get("name"), f"{at}.{kind}.name", _is_origin)
     if not kinds:
         yield invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
     elif len(kinds) > 1:

@@ -31,16 +31,16 @@ def validate_pod_resources(spec: Document, path: str) -> Iterator[Cause]:
     resources = spec.get("resources")
     if resources is None:
         return
-    place = f"{path}.resources"
+    at = f"{path}.resources"
     if (spec.get("os") or {}).get("name") == "windows":
-        yield forbidden(place, "may not be set for a windows pod")
+        yield forbidden(at, "may not be set for a windows pod")
         return
     if resources.get("claims") is not None:
-        yield forbidden(f"{place}.claims", "claims may not be set for Resources at pod-level")
-    yield from _validate_requirements(resources, place, _validate_pod_name)
+        yield forbidden(f"{at}.claims", "claims may not be set for Resources at pod-level")
+    yield from _validate_requirements(resources, at, _validate_pod_name)
     names = frozenset(claim.get("name") or "" for claim in spec.get("resourceClaims") or ())
-    yield from _validate_claims(resources, f"{place}.claims", names)
-    yield from _validate_sums(spec, place)
+    yield from _validate_claims(resources, f"{at}.claims", names)
+    yield from _validate_sums(spec, at)
 
 
 def _validate_requirements(resources: Document, path: str, check_name: NameCheck) -> Iterator[Cause]:
@@ -48,12 +48,12 @@ def _validate_requirements(resources: Document, path: str, check_name: NameCheck
     limits, requests = amounts(holder, "limits"), amounts(holder, "requests")
     for kind, given in (("limits", limits), ("requests", requests)):
         for name, amount in given.items():
-            place = f"{path}.{kind}[{name}]"
-            yield from check_name(name, place)
-            yield from _validate_amount(name, amount, place)
+            at = f"{path}.{kind}[{name}]"
+            yield from check_name(name, at)
+            yield from _validate_amount(name, amount, at)
             if kind == "requests":
                 yield from _validate_against_limit(name, amount, limits, path)
-            yield from _validate_pages(name, amount, place)
+            yield from _validate_pages(name, amount, at)
     names = limits.keys() | requests.keys()
     if not names & {"cpu", "memory"} and any(name.startswith(HUGE_PAGES) for name in names):
         yield forbidden(path, "HugePages require cpu or memory")
@@ -105,24 +105,24 @@ def _validate_claims(resources: Document, path: str, known: Set[str]) -> Iterato
     keys: set[str] = set()  # claims, and claims with a request
     requested: Counter[str] = Counter()
     for index, claim in enumerate(resources.get("claims") or ()):
-        place, name, request = f"{path}[{index}]", claim.get("name") or "", claim.get("request") or ""
+        at, name, request = f"{path}[{index}]", claim.get("name") or "", claim.get("request") or ""
         if not name:
-            yield required(place)
+            yield required(at)
             continue
         if name in keys:
-            yield duplicate(place, name)
+            yield duplicate(at, name)
         else:
-            yield from texts.optional_text(request, f"{place}.request", dns_1123_label)
+            yield from texts.optional_text(request, f"{at}.request", dns_1123_label)
             key = f"{name}/{request}" if request else name
             if key in keys:
-                yield duplicate(place, key)
+                yield duplicate(at, key)
             elif not request:
-                yield from (duplicate(place, name) for _ in range(requested[name]))
+                yield from (duplicate(at, name) for _ in range(requested[name]))
             keys.add(key)
             requested[name] += bool(request)
         if name not in known:
             which = f": {', '.join(sorted(known))}" if known else " which is empty"
-            yield not_found(place, name, f"must be one of the names in pod.spec.resourceClaims{which}")
+            yield not_found(at, name, f"must be one of the names in pod.spec.resourceClaims{which}")
 
 
 def _validate_sums(spec: Document, path: str) -> Iterator[Cause]:

@@ -104,19 +104,19 @@ def _validate_seccomp(profile: Document | None, path: str) -> Iterator[Cause]:
 def _validate_sysctls(spec: Document, sysctls: Any, path: str) -> Iterator[Cause]:
     seen: set[str] = set()
     for index, sysctl in enumerate(sysctls):
-        place, name = f"{path}[{index}].name", sysctl.get("name") or ""
+        at, name = f"{path}[{index}].name", sysctl.get("name") or ""
         if not name:
-            yield required(place)
+            yield required(at)
         elif len(name) > _MAX_SYSCTL or not _is_sysctl(name):
             message = f"must have at most {_MAX_SYSCTL} characters and match regex ^{_SYSCTL}$"
-            yield invalid(place, name, message)
+            yield invalid(at, name, message)
         elif name in seen:
-            yield duplicate(place, name)
+            yield duplicate(at, name)
         dotted = name.replace("/", ".")
         if spec.get("hostNetwork") and dotted.startswith("net."):
-            yield invalid(place, name, "may not be specified when 'hostNetwork' is true")
+            yield invalid(at, name, "may not be specified when 'hostNetwork' is true")
         elif spec.get("hostIPC") and (dotted.startswith(_IPC_SYSCTLS) or dotted == "kernel.sem"):
-            yield invalid(place, name, "may not be specified when 'hostIPC' is true")
+            yield invalid(at, name, "may not be specified when 'hostIPC' is true")
         seen.add(name)
 
 

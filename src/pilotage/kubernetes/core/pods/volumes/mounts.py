@@ -38,20 +38,20 @@ class _Taken:
 def _validate_mount(
     mount: Document, path: str, volumes: Mapping[str, Document], attached: _Taken, seen: set[str]
 ) -> Iterator[Cause]:
-    name, place = mount.get("name") or "", mount.get("mountPath") or ""
+    name, mount_path = mount.get("name") or "", mount.get("mountPath") or ""
     if not name:
         yield required(f"{path}.name")
     if name not in volumes:
         yield not_found(f"{path}.name", name)
-    if not place:
+    if not mount_path:
         yield required(f"{path}.mountPath")
-    if place in seen:
-        yield invalid(f"{path}.mountPath", place, "must be unique")
-    seen.add(place)
+    if mount_path in seen:
+        yield invalid(f"{path}.mountPath", mount_path, "must be unique")
+    seen.add(mount_path)
     if name in attached.names:
         yield invalid(f"{path}.name", name, "must not already exist in volumeDevices")
-    if place in attached.paths:
-        yield invalid(f"{path}.mountPath", place, "must not already exist as a path in volumeDevices")
+    if mount_path in attached.paths:
+        yield invalid(f"{path}.mountPath", mount_path, "must not already exist as a path in volumeDevices")
 
 
 def _validate_mount_options(mount: Document, container: Document, path: str, index: int) -> Iterator[Cause]:
@@ -85,9 +85,9 @@ def _validate_devices(
     container: Document, path: str, volumes: Mapping[str, Document], mounted: _Taken
 ) -> Iterator[Cause]:
     names: set[str] = set()
-    places: set[str] = set()
+    device_paths: set[str] = set()
     for index, device in enumerate(container["volumeDevices"]):
-        at, name, place = f"{path}[{index}]", device.get("name") or "", device.get("devicePath") or ""
+        at, name, device_path = f"{path}[{index}]", device.get("name") or "", device.get("devicePath") or ""
         volume = volumes.get(name)
         if not name:
             yield required(f"{at}.name")
@@ -98,17 +98,17 @@ def _validate_devices(
         elif volume.get("persistentVolumeClaim") is None and volume.get("ephemeral") is None:
             message = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
             yield invalid(f"{at}.name", name, message)
-        if not place:
+        if not device_path:
             yield required(f"{at}.devicePath")
-        if place in places:
-            yield invalid(f"{at}.devicePath", place, "must be unique")
-        if ".." in place.split("/"):
-            yield invalid(f"{at}.devicePath", place, "can not contain backsteps ('..')")
+        if device_path in device_paths:
+            yield invalid(f"{at}.devicePath", device_path, "must be unique")
+        if ".." in device_path.split("/"):
+            yield invalid(f"{at}.devicePath", device_path, "can not contain backsteps ('..')")
         else:
-            places.add(place)
+            device_paths.add(device_path)
         if name in mounted.names:
             yield invalid(f"{at}.name", name, "must not already exist in volumeMounts")
-        if place in mounted.paths:
-            yield invalid(f"{at}.devicePath", place, "must not already exist as a path in volumeMounts")
+        if device_path in mounted.paths:
+            yield invalid(f"{at}.devicePath", device_path, "must not already exist as a path in volumeMounts")
         if name:
             names.add(name)

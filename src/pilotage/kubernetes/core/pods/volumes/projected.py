@@ -28,10 +28,10 @@ def validate_mode(source: Document, path: str, name: str) -> Iterator[Cause]:
 def validate_keys(source: Document, path: str) -> Iterator[Cause]:
     """Keys that become files."""
     for index, item in enumerate(source.get("items") or ()):
-        place, file = f"{path}.items[{index}]", item.get("path") or ""
-        yield from fields.needed(item, place, "key")
-        yield from _validate_path(file, f"{place}.path")
-        yield from validate_mode(item, place, "mode")
+        at, file = f"{path}.items[{index}]", item.get("path") or ""
+        yield from fields.needed(item, at, "key")
+        yield from _validate_path(file, f"{at}.path")
+        yield from validate_mode(item, at, "mode")
 
 
 def validate_files(source: Document, path: str) -> Iterator[Cause]:
@@ -56,14 +56,14 @@ def validate_projected(source: Document, path: str) -> Iterator[Cause]:
     yield from validate_mode(source, path, "defaultMode")
     seen: set[str] = set()
     for index, projection in enumerate(source.get("sources") or ()):
-        place = f"{path}.sources[{index}]"
+        at = f"{path}.sources[{index}]"
         kinds = [kind for kind in _KINDS if projection.get(kind) is not None]
         for kind in kinds:
-            yield from _validate_projection(kind, projection[kind], f"{place}.{kind}", path)
+            yield from _validate_projection(kind, projection[kind], f"{at}.{kind}", path)
             if kind != "serviceAccountToken":
                 yield from _validate_unique(kind, projection[kind], path, seen)
         if len(kinds) > 1:
-            yield forbidden(place, "may not specify more than 1 volume type per source")
+            yield forbidden(at, "may not specify more than 1 volume type per source")
 
 
 def _validate_projection(kind: str, source: Document, path: str, volume_path: str) -> Iterator[Cause]:

@@ -34,8 +34,8 @@ def validate_source(kind: str, source: Document, path: str, *, is_pod: bool) -> 
     if kind == "image":
         yield from _validate_image(source, f"{path}.image", is_pod=is_pod)
     else:
-        place = "persistentDisk" if kind == "gcePersistentDisk" else kind  # its name before it had the present one
-        yield from SOURCES[kind](source, f"{path}.{place}")
+        field = "persistentDisk" if kind == "gcePersistentDisk" else kind  # its name before it had the present one
+        yield from SOURCES[kind](source, f"{path}.{field}")
 
 
 def _needs(*names: str) -> Check:

@@ -25,17 +25,17 @@ def validate_volumes(
     pod = (metadata or {}).get("name") or ""
     made = {f"{pod}-{volume.get('name') or ''}" for volume in volumes if pod and volume.get("ephemeral") is not None}
     for index, volume in enumerate(volumes):
-        place, name = f"{path}[{index}]", volume.get("name") or ""
-        causes = list(_validate_volume(volume, name, place, pod, is_pod=metadata is not None))
+        at, name = f"{path}[{index}]", volume.get("name") or ""
+        causes = list(_validate_volume(volume, name, at, pod, is_pod=metadata is not None))
         if name in valid:
-            causes.append(duplicate(f"{place}.name", name))
+            causes.append(duplicate(f"{at}.name", name))
         if not causes:
             valid[name] = volume
         yield from causes
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
         if claim in made:
             message = "must not reference a PVC that gets created for an ephemeral volume"
-            yield invalid(f"{place}.persistentVolumeClaim.claimName", claim, message)
+            yield invalid(f"{at}.persistentVolumeClaim.claimName", claim, message)
 
 
 def _validate_volume(volume: Document, name: str, path: str, pod: str, *, is_pod: bool) -> Iterator[Cause]:

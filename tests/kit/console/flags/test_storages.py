@@ -4,12 +4,12 @@ import argparse
 
 import pytest
 
-from pilotage.kit.console.flags import places
+from pilotage.kit.console.flags import storages
 
 
 def test_encryption_keys_that_are_empty_are_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     parser = argparse.ArgumentParser()
-    places.add_encryption_keys(parser)
+    storages.add_encryption_keys(parser)
     assert parser.parse_args([]).encryption_keys is None
     with pytest.raises(SystemExit):
         parser.parse_args(["--encryption-keys", ""])

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
-from pilotage.server.definitions import DEFINITIONS, NeedsServer, collection_of, head_of, is_plain
+from pilotage.server.definitions import DEFINITIONS, NeedsServer, collection_of, head_of, reads_as_stored
 from pilotage.server.tables import custom
 from pilotage.storage.keys import behind_prefix
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _decode = json.JSONDecoder().decode  # `json.loads` looks for other encodings than UTF-8
 
 
-class PlainReader:
+class FileReader:
     """Reads the definitions and the objects of one tenant from a file. Needs a transaction of the log."""
 
     def __init__(self, log: Log, tenant: str) -> None:
@@ -36,11 +36,11 @@ class PlainReader:
         self._prefix = f"/{tenant}/"
         self._revision = log.revision
 
-    def resources(self) -> list[PlainResource]:
+    def resources(self) -> list[FileResource]:
         """All defined resources, including those that need a server."""
-        return [PlainResource(json.loads(value), revision) for value, revision, _ in self._rows(DEFINITIONS)]
+        return [FileResource(json.loads(value), revision) for value, revision, _ in self._rows(DEFINITIONS)]
 
-    def documents(self, resource: PlainResource, namespace: str = "", names: Sequence[str] = ()) -> Iterator[Document]:
+    def documents(self, resource: FileResource, namespace: str = "", names: Sequence[str] = ()) -> Iterator[Document]:
         """The objects of a resource as a reader sees them, in a namespace or in all: those with the names, or all.
 
         Each is decoded on access. Raises NeedsServer, also for a name that no object has.
@@ -58,7 +58,7 @@ class PlainReader:
         return [found[key] for key in sorted(found)]
 
 
-class PlainResource:
+class FileResource:
     """A resource by its definition."""
 
     def __init__(self, definition: Document, revision: int) -> None:
@@ -77,7 +77,7 @@ class PlainResource:
 
     def check(self) -> None:
         """Raise NeedsServer if objects may be read in another form than they are stored in."""
-        if not is_plain(self.definition):
+        if not reads_as_stored(self.definition):
             raise NeedsServer
 
     def document(self, row: StoredRow) -> Document:

@@ -4,7 +4,7 @@ import pytest
 
 from pilotage.meta.documents import Document
 from pilotage.rest.request import User
-from pilotage.server.access.rules import AccessAttributes, allows, compact, uncovered
+from pilotage.server.access.policyrules import AccessAttributes, allows, compact, uncovered
 
 ALICE = User("alice")
 

@@ -44,7 +44,7 @@ class _BudgetSpentError(Exception):
     """The cost budget is spent: no further rule runs."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CompiledRule:
     """One entry of `x-kubernetes-validations`, compiled."""
 
@@ -60,7 +60,7 @@ class CompiledRule:
         return self.message.strip() or self.expression.text.strip()
 
 
-@dataclass
+@dataclass(slots=True)
 class RuleNode:
     """A node of the schema that has rules, or nodes with rules below it."""
 
