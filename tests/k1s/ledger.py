@@ -46,10 +46,10 @@ SHOWN: dict[str, tuple[str, ...]] = {
     ),
     "K30": ("kit/test_tenancy.py::test_a_dry_run_creates_neither_tenant_nor_file",),
     "K34": (
-        "schema/cel/test_rules.py::test_a_rule_on_very_many_items_runs_out_of_budget",
-        "schema/cel/test_rules.py::test_an_optional_old_self_is_there_on_update_only",
+        "schema/cel/test_validations.py::test_a_rule_on_very_many_items_runs_out_of_budget",
+        "schema/cel/test_validations.py::test_an_optional_old_self_is_there_on_update_only",
     ),
-    "K35": ("schema/cel/test_rules.py::test_a_rule_that_does_not_compile_has_the_reason",),
+    "K35": ("schema/cel/test_validations.py::test_a_rule_that_does_not_compile_has_the_reason",),
     "K36": (
         "client/test_creating.py::test_unknown_fields_are_refused_where_that_is_asked_for",
         "meta/text/test_yamltext.py::test_several_documents_are_read_as_they_were_written",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import time
 from collections import deque
@@ -84,8 +83,10 @@ class EventRecorder:
 
 def _loop_time() -> float:
     """The time of the loop; in a thread, of the clock that it usually has."""
+    from asyncio import get_running_loop  # loaded already: a reconcile runs
+
     try:
-        return asyncio.get_running_loop().time()
+        return get_running_loop().time()
     except RuntimeError:
         return time.monotonic()
 
