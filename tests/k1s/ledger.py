@@ -44,7 +44,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "client/test_patching.py::test_apply_sets_fields_and_owns_them",
         "client/test_patching.py::test_a_strategic_patch_merges_lists_by_their_key",
     ),
-    "K30": ("kit/test_tenancy.py::test_a_dry_run_creates_neither_tenant_nor_file",),
+    "K30": ("kit/routes/test_tenancy.py::test_a_dry_run_creates_neither_tenant_nor_file",),
     "K34": (
         "schema/cel/test_validations.py::test_a_rule_on_very_many_items_runs_out_of_budget",
         "schema/cel/test_validations.py::test_an_optional_old_self_is_there_on_update_only",
@@ -88,7 +88,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     ),
     "K50": (
         "server/access/test_access.py::test_a_user_may_do_what_a_binding_allows_and_nothing_else",
-        "server/access/test_rules.py::test_a_rule_allows_nothing_else",
+        "server/access/test_policyrules.py::test_a_rule_allows_nothing_else",
     ),
     "K51": (
         "kit/test_commands.py::test_apply_prunes_what_the_files_no_longer_have",
