@@ -132,6 +132,8 @@ async def test_the_event_of_an_own_write_names_the_write_and_its_reconcile() -> 
         first, second = of(manager)
     (write,) = first.writes
     assert [str(change) for change in write.changes] == ["data.seen: (none) → 'yes'"]
+    assert write.place.endswith(" in test_the_event_of_an_own_write_names_the_write_and_its_reconcile.<locals>.labels")
+    assert "test_history.py:" in write.place
     assert second.causes[0].write == write
     assert second.causes[0].reconcile == first.number
     assert not second.writes

@@ -3,11 +3,14 @@ error when it ends."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from pilotage.history.records import CURRENT, CallNote, Run
 from pilotage.rest import APIRequest, Page, Response
+from pilotage.rest.request import READS
+from pilotage.telemetry.stack import program_place
 
 T = TypeVar("T", Response, Page)
 
@@ -20,6 +23,8 @@ async def recorded(
 
     now = get_running_loop().time
     call = CallNote(request, now())
+    if request.verb not in READS:
+        call.place = program_place(sys._getframe(1))
     run.add(call)
     try:
         answer = await (send(request) if run.tape is None or run.tape.is_replayed else _outside(send, request))

@@ -17,6 +17,7 @@ from pilotage.meta.values import Value
 from pilotage.rest import APIRequest
 from pilotage.rest.response import Bytes
 from pilotage.telemetry.logs import SOURCE
+from pilotage.telemetry.stack import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -164,6 +165,8 @@ class CallNote(msgspec.Struct, eq=False):
     error: str = ""
     written: list[tuple[str, int]] | None = None
     """The uids and versions that the write left; version 0 where it deleted an object."""
+    place: Place | str | None = None
+    """The line of the program that sent it; its text in a recording. None for reads, and where it is not known."""
 
 
 EVENT = "EVENT"

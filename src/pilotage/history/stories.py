@@ -72,6 +72,8 @@ class Write(Object, frozen=True, omit_defaults=True, kw_only=True, tag="write"):
     """What was sent, where the object before it is not known."""
     dry_run: bool = False
     error: str = ""
+    place: str = ""
+    """The line of the program that made it, where that is known."""
     at: datetime
     seconds: float = 0.0
 

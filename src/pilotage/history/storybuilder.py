@@ -31,6 +31,7 @@ from pilotage.meta.kinds import GroupKind, GroupVersion, GroupVersionKind
 from pilotage.meta.objects import Header
 from pilotage.rest import APIRequest, PatchType, Verb
 from pilotage.rest.request import READS
+from pilotage.telemetry.stack import place_text
 
 _MOST_BODY = 200
 """Characters of a body that are shown."""
@@ -99,6 +100,7 @@ class StoryBuilder:
             body=self._body(request) if before is None else "",
             dry_run=request.write.dry_run or request.delete.dry_run,
             error=call.error,
+            place=place_text(call.place) if isinstance(call.place, tuple) else call.place or "",
             at=self._history.time_of(call.began),
             seconds=round(max(0.0, call.ended - call.began), 6),
         )

@@ -214,7 +214,8 @@ class Assembly:
             content_type=entry.content_type,
             parameters=more.parameters,
         )
-        call = found.calls[entry.step] = CallNote(request, _time(entry.began), _time(entry.began))
+        began = _time(entry.began)
+        call = found.calls[entry.step] = CallNote(request, began, began, place=entry.place or None)
         found.run.steps.append(call)
         if entry.is_hidden:
             found.hidden_bodies.add(entry.step)

@@ -26,6 +26,7 @@ from pilotage.recording.entries import (
 )
 from pilotage.rest import APIRequest, DeleteOptions, ListOptions, Page, WriteOptions
 from pilotage.rest.request import Form
+from pilotage.telemetry.stack import place_text
 
 _REQUEST = msgspec.json.Encoder()
 
@@ -103,6 +104,7 @@ def call(concealer: Concealer, run: Run, number: int, note: CallNote, batch: Bat
         content_type=request.content_type,
         began=note.began,
         is_hidden=is_hidden,
+        place=place_text(note.place) if isinstance(note.place, tuple) else note.place or "",
     )
 
 

@@ -108,6 +108,7 @@ class CallEntry(Record, tag=7, frozen=True):
     content_type: str
     began: float
     is_hidden: bool
+    place: str = ""
 
 
 class AnswerEntry(Record, tag=8, frozen=True):

@@ -51,6 +51,31 @@ def place_of_error(error: BaseException) -> str:
     return found
 
 
+Place = tuple[str, int, str]
+"""A file, a line of it, and the function."""
+
+
+def program_place(frame: FrameType | None) -> Place | None:
+    """The innermost line of the program on the stack of a frame, in a form that costs little to make."""
+    while frame is not None:
+        code = frame.f_code
+        if _is_file_of_the_program(code.co_filename):
+            return code.co_filename, frame.f_lineno, code.co_qualname
+        frame = frame.f_back
+    return None
+
+
+def place_text(place: Place) -> str:
+    """`FILE:LINE in FUNCTION`."""
+    file, line, function = place
+    return f"{_relative(file)}:{line} in {function}"
+
+
+@cache
+def _is_file_of_the_program(file: str) -> bool:
+    return not file.startswith(_libraries())
+
+
 def _relative(file: str) -> str:
     """A file of the current directory, without the directory."""
     return file.removeprefix(f"{os.getcwd()}{os.sep}")
@@ -66,7 +91,7 @@ def caller() -> str:
 
 def is_of_the_program(frame: FrameType) -> bool:
     """Whether a frame is code of the user, not of a library."""
-    return not frame.f_code.co_filename.startswith(_libraries())
+    return _is_file_of_the_program(frame.f_code.co_filename)
 
 
 def frames_of_the_loop(frame: FrameType | None) -> Iterator[FrameType]:
