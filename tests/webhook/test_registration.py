@@ -8,8 +8,9 @@ import pytest
 
 import pilotage as pt
 from pilotage.client.interception import Interceptor, intercept
+from pilotage.server.webhooks.local import IN_PROCESS_HOST
 from pilotage.types.admissionregistration.v1 import ValidatingWebhookConfiguration
-from pilotage.webhook.addresses import IN_PROCESS_HOST, HostAddress
+from pilotage.webhook.addresses import HostAddress
 from pilotage.webhook.declarations import Declaration, WebhookRule
 from pilotage.webhook.registration import WebhookRegistration
 
