@@ -8,8 +8,9 @@ import pytest
 
 import pilotage as pt
 from pilotage.client.interception import Interceptor, intercept
+from pilotage.server.webhooks.local import IN_PROCESS_HOST
 from pilotage.types.admissionregistration.v1 import ValidatingWebhookConfiguration
-from pilotage.webhook.addresses import IN_PROCESS_HOST, HostAddress
+from pilotage.webhook.addresses import HostAddress
 from pilotage.webhook.declarations import Declaration, WebhookRule
 from pilotage.webhook.registration import WebhookRegistration
 
@@ -55,3 +56,29 @@ async def test_where_another_program_injects_the_bundle_nothing_is_asked_of_the_
         assert await registration.apply([DECLARATION], b"") == []
         with pytest.raises(pt.Forbidden):
             await registration.apply([DECLARATION], b"bundle")
+
+
+@pytest.mark.virtual_time
+async def test_what_another_program_takes_over_while_it_is_registered_is_left_to_that_program() -> None:
+    service = {"service": {"name": "deployed", "namespace": "default", "path": "/validate"}}
+    applied = 0
+
+    async with pt.Cluster.embedded() as cluster:
+
+        async def apply(client: pt.Client, obj: Any, **options: Any) -> None:
+            nonlocal applied
+            applied += 1
+            if applied == 2:
+                found = await cluster.client.get(obj.gvk, obj.metadata.name)
+                found["webhooks"] = DECLARATION.document(service)["webhooks"]
+                await cluster.client.update(found, field_owner="kubectl")
+            await client.apply(obj, **options)
+
+        registration = WebhookRegistration(
+            intercept(cluster.client, Interceptor(apply=apply)), HostAddress(IN_PROCESS_HOST)
+        )
+        assert await registration.apply([DECLARATION], b"") == [DECLARATION]
+        assert await registration.apply([DECLARATION], b"other") == []
+        [webhook] = (await cluster.client.get(ValidatingWebhookConfiguration, DECLARATION.name)).webhooks or []
+        assert webhook.client_config.service is not None
+        assert (applied, webhook.client_config.service.name) == (2, "deployed")

@@ -13,8 +13,9 @@ import pilotage as pt
 from pilotage.errors import ConnectionLost
 from pilotage.http import certificates, tls
 from pilotage.http.client import HTTPClient
+from pilotage.server.webhooks.local import IN_PROCESS_HOST
 from pilotage.types.core.v1 import Secret
-from pilotage.webhook.addresses import IN_PROCESS_HOST, ServiceAddress
+from pilotage.webhook.addresses import ServiceAddress
 from pilotage.webhook.declarations import VALIDATING
 from pilotage.webhook.webhook import WebhookOptions
 

@@ -14,10 +14,6 @@ from pilotage.meta.bounds.optionfields import check_fields, count_field
 from pilotage.meta.documents import Document
 from pilotage.net.sockets import address_text
 
-IN_PROCESS_HOST = "in-process.invalid"
-"""The host of webhooks that only this process can call. The domain `invalid` has no addresses: a call from another
-process fails at once, with this name in the error."""
-
 DEFAULT_SERVICE = "webhook-service"
 """kubebuilder's name of the Service."""
 

@@ -102,7 +102,7 @@ class WebhookRegistration:
 
         An object that has not changed since it was last applied is only read: a large CRD takes long to check.
         """
-        return [each for each in declarations if await self._apply(each, bundle)]
+        return [each for each in declarations if await retry_on_conflict(partial(self._apply, each, bundle))]
 
     async def remove(self, declarations: Sequence[Registrable]) -> None:
         """Delete their configurations, of which no other program has set the address, and that still lead here."""
@@ -141,6 +141,8 @@ class WebhookRegistration:
         if version and self._applied.get(key) == (document, version):
             return False
         applied = Unstructured(copied(document))
+        if version:  # another program may take it over between the check and the write
+            applied.metadata.resource_version = version
         await complete(self._client.apply(applied, field_owner=FIELD_OWNER, force=True))
         self._applied[key] = document, applied.metadata.resource_version
         return applied.metadata.resource_version != version

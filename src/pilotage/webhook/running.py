@@ -12,11 +12,11 @@ from pilotage.errors import ApiError, ConnectionLost
 from pilotage.http.health import text_response
 from pilotage.http.limits import MEBIBYTE
 from pilotage.http.messages import Handler, HTTPRequest, HTTPResponse, StreamingResponse
-from pilotage.server.webhooks.local import webhook_url
+from pilotage.server.webhooks.local import IN_PROCESS_HOST, webhook_url
 from pilotage.tasks import OwnedTasks
 from pilotage.telemetry.logs import logger
 from pilotage.webhook import addresses, probe
-from pilotage.webhook.addresses import IN_PROCESS_HOST, HostAddress, ServiceAddress, WebhookAddress, with_bundle
+from pilotage.webhook.addresses import HostAddress, ServiceAddress, WebhookAddress, with_bundle
 from pilotage.webhook.certificates.managed import ManagedCertificates
 from pilotage.webhook.certificates.source import CertificateSource
 from pilotage.webhook.conversion.declaration import ConversionDeclaration

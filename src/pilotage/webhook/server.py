@@ -9,8 +9,9 @@ from pilotage.errors import InvalidDefinition
 from pilotage.http import tls
 from pilotage.http.messages import Handler
 from pilotage.meta.documents import Document
+from pilotage.server.webhooks.local import IN_PROCESS_HOST
 from pilotage.telemetry.logs import logger
-from pilotage.webhook.addresses import IN_PROCESS_HOST, HostAddress
+from pilotage.webhook.addresses import HostAddress
 from pilotage.webhook.conversion.declaration import ConversionDeclaration
 from pilotage.webhook.conversion.webhook import PATH as CONVERSION_PATH
 from pilotage.webhook.conversion.webhook import ConversionWebhook

@@ -16,7 +16,7 @@ from pilotage.meta.documents import Document
 from pilotage.server.webhooks import caller as caller_module
 from pilotage.server.webhooks.caller import MAX_ANSWER, CallError, WebhookCaller
 from pilotage.server.webhooks.endpoints import Services, WebhookTarget
-from pilotage.server.webhooks.local import LocalWebhooks
+from pilotage.server.webhooks.local import IN_PROCESS_HOST, LocalWebhooks
 from pilotage.storage.interface import Put
 from pilotage.storage.memory import MemoryStorage
 
@@ -53,6 +53,13 @@ async def test_a_connection_is_kept_for_the_next_call() -> None:
             assert await caller.call(WebhookTarget.of(server.client_config("/x")), REVIEW, 5) == ANSWER
         assert server.listening.statistics().connections == 1
         assert [path for path, _ in server.reviews] == ["/x"] * 3
+
+
+async def test_a_webhook_of_a_program_in_another_process_is_not_looked_up() -> None:
+    endpoint = WebhookTarget.of({"url": f"https://{IN_PROCESS_HOST}/convert"})
+    async with _calling() as caller:
+        with pytest.raises(CallError, match="only in the process of its program, and this is another one: run the"):
+            await caller.call(endpoint, REVIEW, 5)
 
 
 async def test_a_kept_connection_that_the_server_closes_is_replaced() -> None:

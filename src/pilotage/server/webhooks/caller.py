@@ -13,7 +13,7 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.server.webhooks import answers
 from pilotage.server.webhooks.answers import AnswerError
 from pilotage.server.webhooks.endpoints import Services, WebhookTarget
-from pilotage.server.webhooks.local import LocalWebhook, LocalWebhooks
+from pilotage.server.webhooks.local import IN_PROCESS_HOST, LocalWebhook, LocalWebhooks
 
 if TYPE_CHECKING:
     from pilotage.http.client import HTTPClient
@@ -23,6 +23,10 @@ MAX_ANSWER = 3 * 1024 * 1024
 """Bytes of an answer: as many as a request to this server may have."""
 _MAX_CLIENTS = 200
 _HEADERS = (("Accept", "application/json, */*"), ("Content-Type", "application/json"))
+_IN_ANOTHER_PROCESS = (
+    "it is called only in the process of its program, and this is another one: run the program on this storage "
+    "(pilotage run), and send the request to that, or let it listen for other processes (WebhookServerOptions.serve)"
+)
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
@@ -48,6 +52,8 @@ class WebhookCaller:
             async with asyncio.timeout(timeout):
                 if handler is not None:
                     answer = await _call_local(handler, review)
+                elif endpoint.host == IN_PROCESS_HOST:
+                    raise OSError(_IN_ANOTHER_PROCESS)
                 else:
                     answer = await self._post(endpoint, review, timeout)
             return answers.checked(answer, GroupVersionKind.of(review["apiVersion"], review["kind"]))

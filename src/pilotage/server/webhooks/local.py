@@ -9,6 +9,9 @@ from pilotage.errors import InvalidDefinition
 from pilotage.meta.documents import Document
 
 DEFAULT_PORT = 443
+IN_PROCESS_HOST = "in-process.invalid"
+"""The host of webhooks that only the process of their program can call. The domain `invalid` has no addresses, so that
+servers that do not know this name fail to call them, too."""
 LocalWebhook = Callable[[Document], Awaitable[Document]]
 """From a review to the answered review. Both documents belong to the callee until it returns."""
 
