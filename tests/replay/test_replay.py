@@ -214,6 +214,16 @@ def test_requests_of_the_program_and_seeds_are_replayed(path: Path) -> None:
     assert len(outcomes) == len(live)
 
 
+def test_a_request_is_of_its_class_though_another_module_has_one_with_this_name(path: Path) -> None:
+    class Other(pt.Request, frozen=True):
+        """Defined after that of the program, with the same name."""
+
+        count: int = 0
+
+    Other.__qualname__, Other.__module__ = Sync.__qualname__, "elsewhere"
+    test_requests_of_the_program_and_seeds_are_replayed(path)
+
+
 _SPAN_ID = compile("import random; random.getrandbits(64)", "ids", "exec")
 
 

@@ -131,7 +131,9 @@ class _Player:
         self._tapes = _Tapes()
         manager.history.subscribe(self._tapes)
         self._known: dict[ObjectKey, bytes] = {}
-        self._types = {kind.__qualname__: kind for kind in _subclasses(Request)}
+        self._types: dict[str, type[Request]] = {}
+        for kind in _subclasses(Request):
+            self._types[kind.__qualname__] = self._types[f"{kind.__module__}:{kind.__qualname__}"] = kind
 
     def learn(self, recorded: RecordedRun) -> None:
         """Remember the objects that the causes and the reads of a reconcile show."""
@@ -175,7 +177,8 @@ class _Player:
         return _outcome(recorded, replayed, tape), replayed
 
     def _request(self, recorded: RecordedRequest) -> Request:
-        kind = self._types.get(recorded.type.rpartition(":")[2])
+        # By the name alone where the other version of the program has it in another module.
+        kind = self._types.get(recorded.type) or self._types.get(recorded.type.rpartition(":")[2])
         if kind is None:
             return Request(recorded.name, recorded.namespace)
         try:
