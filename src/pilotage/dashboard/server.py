@@ -48,7 +48,7 @@ class PageServer(Server):
 
     @property
     def url(self) -> str:
-        """The address with the token, which is in the fragment: browsers send that to nobody."""
+        """The address with the token, which is in the fragment: browsers do not send it."""
         scheme = "http" if self._is_local else "https"
         fragment = f"#token={self.token}" if self.token else ""
         return f"{scheme}://{address_text(*self.address)}{PAGE}{fragment}"

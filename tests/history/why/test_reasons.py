@@ -161,7 +161,7 @@ TABLE = {
         replace(WELL, leadership=LeadershipState(leads=False, lease="default/db", leader="host-b")),
         {"not-leading": "this replica does not lead, so its controllers wait; the leader is host-b"},
     ),
-    "nobody leads": Row(
+    "no replica leads": Row(
         replace(WELL, leadership=LeadershipState(leads=False)), {"not-leading": "no replica leads yet"}
     ),
     "a controller that needs no leader": Row(

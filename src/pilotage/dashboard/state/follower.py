@@ -1,6 +1,6 @@
 """Follows a history from its end, for the page: only what is new since the last call is looked at.
 
-Nothing is added to the path of a reconcile. While nobody looks, nothing runs.
+Nothing is added to the path of a reconcile. While no page is open, nothing runs.
 """
 
 from __future__ import annotations
