@@ -107,6 +107,17 @@ class EmbeddedAPIServer:
         return storage
 
 
+class SharedAPIServer(EmbeddedAPIServer):
+    """The API server that another cluster of this process has opened, and that it closes."""
+
+    def __init__(self, opened: EmbeddedAPIServer) -> None:
+        self._opened = opened
+
+    async def open(self, exits: AsyncExitStack) -> Transport:
+        self.registry = self._opened.registry
+        return self.registry
+
+
 class RemoteAPIServer:
     """An API server that is reached over HTTP."""
 

@@ -15,6 +15,7 @@ from pilotage.cluster.apiserver import (
     EmbeddedAPIServer,
     NoAPIServer,
     RemoteAPIServer,
+    SharedAPIServer,
     no_server_to_watch,
 )
 from pilotage.cluster.events import EventAPI, EventBroadcaster, EventRecorder
@@ -173,6 +174,14 @@ class Cluster:
         `scheme` has the classes of kinds.
         """
         return cls(NoAPIServer(), scheme)
+
+    def sibling(self) -> Cluster:
+        """Another cluster on the same API server, for a program beside this one in the process: with clients, caches
+        and wrappers of its own. Caches of both wait for the writes of both. Open it while this cluster is open."""
+        server = SharedAPIServer(self._server) if isinstance(self._server, EmbeddedAPIServer) else self._server
+        made = Cluster(server, self.scheme, self._clock)
+        made.writes = self.writes
+        return made
 
     @property
     def client(self) -> Client:
@@ -336,7 +345,7 @@ class Cluster:
         async with AsyncExitStack() as exits:
             routed = RoutedTransport(self._wrapped(await self._server.open(exits)), self._aggregations)
             transport = self._transport = TrackedTransport(FencedTransport(routed, self), self.writes, self.refusals)
-            if isinstance(self._server, EmbeddedAPIServer):
+            if isinstance(self._server, EmbeddedAPIServer) and not isinstance(self._server, SharedAPIServer):
                 self._server.registry.observe(self.writes.note)
             mapper = self.rest_mapper.attach(transport, immediate=self._server.immediate)
             await exits.enter_async_context(mapper)

@@ -1,0 +1,34 @@
+"""The controllers, by the names that kube-controller-manager's flag `--controllers` has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from types import MappingProxyType
+
+from pilotage.errors import InvalidDefinition
+from pilotage.workloads.context import Context
+
+Setup = Callable[[Context], None]
+
+MODULES: Mapping[str, str] = MappingProxyType({})
+"""The part of this package that has the function `setup` of each controller."""
+
+
+def chosen(flag: Iterable[str]) -> list[str]:
+    """The names of the controllers that a flag chooses: `*` is all, `name` one, `-name` all but one."""
+    given = list(flag)
+    known = set(MODULES)
+    for name in given:
+        if name != "*" and name.removeprefix("-") not in known:
+            raise InvalidDefinition(
+                f"controllers: there is no {name.removeprefix('-')!r}; there are: {', '.join(MODULES)}"
+            )
+    return [name for name in MODULES if f"-{name}" not in given and ("*" in given or name in given)]
+
+
+def set_up(context: Context) -> None:
+    """Add the chosen controllers to the manager of the context."""
+    for name in chosen(context.options.controllers):
+        setup: Setup = import_module(f"pilotage.workloads.{MODULES[name]}").setup
+        setup(context)
