@@ -28,8 +28,7 @@ def nodes(switch: str) -> Any:
 def faults() -> Any:
     return flag(
         "FAULT",
-        "a fault of simulated Pods, such as 'crash-loop labels=app=shop after=10s' or 'image-pull image=shop:2'; may be "
-        "repeated",
+        "a fault of simulated Pods, such as 'crash-loop labels=app=shop after=10s'; may be repeated",
         (),
         action="append",
     )
