@@ -11,7 +11,12 @@ from pilotage.workloads.context import Context
 
 Setup = Callable[[Context], None]
 
-MODULES: Mapping[str, str] = MappingProxyType({})
+MODULES: Mapping[str, str] = MappingProxyType(
+    {
+        "replicaset-controller": "replicasets",
+        "replicationcontroller-controller": "replicasets.replicationcontrollers",
+    }
+)
 """The part of this package that has the function `setup` of each controller."""
 
 

@@ -38,6 +38,8 @@ class PodView(Value, frozen=True, gc=False):
     """When the condition Ready changed last; None where there is none."""
     restarts: int
     """Of all containers together."""
+    most_restarts: tuple[int, int]
+    """Of one container, and of one sidecar."""
     generation: int
 
     @property
@@ -78,6 +80,7 @@ def view_of(data: bytes) -> PodView:
         ready is not None and ready.status == "True",
         ready.last_transition_time if ready is not None else None,
         sum(one.restart_count for one in status.container_statuses or ()),
+        _most_restarts(pod),
         metadata.generation,
     )
 
@@ -106,8 +109,14 @@ class _Metadata(_Part):
     finalizers: list[str] | None = None
 
 
+class _InitContainer(_Part):
+    name: str = ""
+    restart_policy: str | None = None
+
+
 class _Spec(_Part):
     node_name: str | None = None
+    init_containers: list[_InitContainer] | None = None
 
 
 class _Condition(_Part):
@@ -117,6 +126,7 @@ class _Condition(_Part):
 
 
 class _ContainerStatus(_Part):
+    name: str = ""
     restart_count: int = 0
 
 
@@ -124,12 +134,23 @@ class _Status(_Part):
     phase: str | None = None
     conditions: list[_Condition] | None = None
     container_statuses: list[_ContainerStatus] | None = None
+    init_container_statuses: list[_ContainerStatus] | None = None
 
 
 class _Pod(_Part):
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
     spec: _Spec = msgspec.field(default_factory=_Spec)
     status: _Status = msgspec.field(default_factory=_Status)
+
+
+def _most_restarts(pod: _Pod) -> tuple[int, int]:
+    status = pod.status
+    most = max((one.restart_count for one in status.container_statuses or ()), default=0)
+    if not status.init_container_statuses:
+        return most, 0
+    sidecars = [one.name for one in pod.spec.init_containers or () if one.restart_policy == "Always"]
+    counts = (one.restart_count for one in status.init_container_statuses if one.name in sidecars)
+    return most, max(counts, default=0)
 
 
 _POD = msgspec.json.Decoder(_Pod)
