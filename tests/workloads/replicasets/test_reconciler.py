@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from pilotage.meta.models import ObjectMeta, OwnerReference
+from pilotage.meta.scalars.quantity import Quantity
 from pilotage.testing.environment import Environment
 from pilotage.types.apps.v1 import ReplicaSet, ReplicaSetSpec, ReplicaSetStatus
 from pilotage.types.core.v1 import (
@@ -140,7 +141,8 @@ async def test_a_pod_whose_labels_change_is_released_and_replaced(env: Environme
 
 
 async def test_a_failure_to_create_is_a_condition_and_ends_with_the_cause(env: Environment) -> None:
-    quota = ResourceQuota(metadata=ObjectMeta(name="q", namespace=NAMESPACE), spec=ResourceQuotaSpec(hard={"pods": "1"}))
+    one: dict[str, Quantity] = {"pods": Quantity("1")}
+    quota = ResourceQuota(metadata=ObjectMeta(name="q", namespace=NAMESPACE), spec=ResourceQuotaSpec(hard=one))
     quota = await env.client.create(quota)
     await env.client.patch_status(quota, {"status": {"hard": {"pods": "1"}, "used": {"pods": "0"}}})
     await env.client.create(replica_set(replicas=2))
