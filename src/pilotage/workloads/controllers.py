@@ -14,6 +14,8 @@ Setup = Callable[[Context], None]
 
 MODULES: Mapping[str, str] = MappingProxyType(
     {
+        "replicaset-controller": "replicasets",
+        "replicationcontroller-controller": "replicasets.replicationcontrollers",
         "kubelet": "kubelet",
     }
 )
