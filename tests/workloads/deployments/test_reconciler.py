@@ -32,11 +32,22 @@ async def env(pilotage_env: Environment) -> AsyncIterator[Environment]:
         yield pilotage_env
 
 
-def deployment(replicas: int = 3, *, strategy: DeploymentStrategy | None = None, **spec: int) -> Deployment:
+def deployment(
+    replicas: int = 3,
+    *,
+    strategy: DeploymentStrategy | None = None,
+    deadline: int | None = None,
+    history: int | None = None,
+) -> Deployment:
     return Deployment(
         metadata=ObjectMeta(name="web", namespace=NAMESPACE, annotations={"team": "a"}),
         spec=DeploymentSpec(
-            replicas=replicas, selector=selecting(LABELS), template=template(LABELS), strategy=strategy, **spec
+            replicas=replicas,
+            selector=selecting(LABELS),
+            template=template(LABELS),
+            strategy=strategy,
+            progress_deadline_seconds=deadline,
+            revision_history_limit=history,
         ),
     )
 
@@ -67,6 +78,10 @@ async def sizes(env: Environment) -> list[int | None]:
 
 async def pods_of(env: Environment) -> list[Pod]:
     return list(await env.client.list(Pod, namespace=NAMESPACE))
+
+
+async def messages_of(env: Environment) -> list[str]:
+    return [message for _, _, message, _ in await events_of(env, "Deployment", "web")]
 
 
 async def roll_out(env: Environment, replicas: int = 3) -> None:
@@ -146,9 +161,8 @@ async def test_a_rolling_update_keeps_within_surge_and_unavailable(env: Environm
     assert min(available for _, available in seen) >= 3
     new, old = (await replica_sets(env))[1], (await replica_sets(env))[0]
     assert (new.metadata.annotations[REVISION], old.metadata.annotations[REVISION]) == ("2", "1")
-    messages = [message for _, _, message, _ in await events_of(env, "Deployment", "web")]
     name, before = new.metadata.name, old.metadata.name
-    assert messages == [
+    expected = [
         f"Scaled up replica set {before} from 0 to 3",
         f"Scaled up replica set {name} from 0 to 1",
         f"Scaled down replica set {before} from 3 to 2",
@@ -157,6 +171,7 @@ async def test_a_rolling_update_keeps_within_surge_and_unavailable(env: Environm
         f"Scaled up replica set {name} from 2 to 3",
         f"Scaled down replica set {before} from 1 to 0",
     ]
+    await env.eventually(lambda: messages_of(env), equals=expected)
 
 
 async def test_recreate_waits_until_all_old_pods_have_gone(env: Environment) -> None:
@@ -209,11 +224,12 @@ async def test_a_scaled_deployment_scales_its_only_replica_set(env: Environment)
     await roll_out(env, 5)
     await env.client.patch(Deployment, {"spec": {"replicas": 1}}, name="web", namespace=NAMESPACE)
     await roll_out(env, 1)
-    messages = [message for _, _, message, _ in await events_of(env, "Deployment", "web")]
-    assert messages[1:] == [
+    expected = [
+        f"Scaled up replica set {made.metadata.name} from 0 to 3",
         f"Scaled up replica set {made.metadata.name} from 3 to 5",
         f"Scaled down replica set {made.metadata.name} from 5 to 1",
     ]
+    await env.eventually(lambda: messages_of(env), equals=expected)
     [scaled] = await replica_sets(env)
     assert scaled.metadata.annotations[DESIRED_REPLICAS] == "1"
 
@@ -233,7 +249,7 @@ async def test_a_paused_deployment_does_not_roll_out_until_it_is_resumed(env: En
 
 
 async def test_a_rollout_without_progress_exceeds_its_deadline(env: Environment) -> None:
-    await env.client.create(deployment(progress_deadline_seconds=60))
+    await env.client.create(deployment(deadline=60))
     start = env.clock()
     [made] = await env.eventually(lambda: replica_sets(env), satisfies=lambda found: len(found) == 1)
     message = f'ReplicaSet "{made.metadata.name}" has timed out progressing.'
@@ -247,7 +263,7 @@ async def test_a_rollout_without_progress_exceeds_its_deadline(env: Environment)
 
 
 async def test_old_replica_sets_beyond_the_history_limit_are_deleted(env: Environment) -> None:
-    await env.client.create(deployment(1, revision_history_limit=1))
+    await env.client.create(deployment(1, history=1))
     await roll_out(env, 1)
     for version in range(3):
         await set_image(env, f"nginx:{version}")
