@@ -17,6 +17,7 @@ MODULES: Mapping[str, str] = MappingProxyType(
         "deployment-controller": "deployments",
         "replicaset-controller": "replicasets",
         "replicationcontroller-controller": "replicasets.replicationcontrollers",
+        "scheduler": "scheduling",
         "kubelet": "kubelet",
     }
 )
