@@ -9,6 +9,7 @@ from random import Random
 from pilotage.client.client import Client
 from pilotage.cluster.events import EventRecorder
 from pilotage.manager.manager import Manager
+from pilotage.workloads.nodes.simulated import SimulatedNodes
 from pilotage.workloads.options import WorkloadOptions
 from pilotage.workloads.pods.index import Pods
 from pilotage.workloads.recording import NO_EVENTS
@@ -22,6 +23,7 @@ class Context:
     options: WorkloadOptions
     pods: Pods
     """All Pods, as controllers see them."""
+    nodes: SimulatedNodes
     random: Random
 
     @property

@@ -16,6 +16,7 @@ from pilotage.manager.options import ControllerDefaults, ManagerOptions
 from pilotage.types.core.v1 import Pod
 from pilotage.workloads import controllers
 from pilotage.workloads.context import Context
+from pilotage.workloads.nodes.simulated import SimulatedNodes
 from pilotage.workloads.options import WorkloadOptions
 from pilotage.workloads.pods.index import Pods
 
@@ -69,7 +70,7 @@ class Workloads:
         informer = await manager.cache.informer_for(Pod)
         informer.add_event_handler(pods.note)
         random = Random(self.options.seed)  # noqa: S311 - reproducible, and no secret
-        controllers.set_up(Context(manager, self.options, pods, random))
+        controllers.set_up(Context(manager, self.options, pods, SimulatedNodes(manager.clock), random))
 
 
 async def _stopped(task: asyncio.Task[None]) -> None:

@@ -1,1 +1,1 @@
-"""Nodes as controllers and the scheduler see them: on which of them a Pod may run."""
+"""Nodes: which of them are simulated and alive, and which Pods they may run."""
