@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, NamedTuple, TypeVar
 
 from pilotage.client.client import Client
+from pilotage.client.patch import raw_patch
 from pilotage.errors import Invalid, NotFound
 from pilotage.meta.models import Resource
 from pilotage.meta.owners import controller_of
 from pilotage.meta.selectors.selectors import Selector
+from pilotage.rest import PatchType
 from pilotage.types.core.v1 import Pod
 from pilotage.workloads.pods.view import PodView
 
@@ -101,7 +103,8 @@ async def _patch(client: Client, found: Candidate, references: list[dict[str, ob
     """Patch the owners of an object; False if it was deleted, or if another object has its name now."""
     patch = {"metadata": {"uid": found.uid, "ownerReferences": references}}
     try:
-        await client.patch(found.kind, patch, name=found.name, namespace=found.namespace)
+        merge = raw_patch(PatchType.STRATEGIC, patch)
+        await client.patch(found.kind, merge, name=found.name, namespace=found.namespace)
     except (NotFound, Invalid):
         return False
     return True
