@@ -14,6 +14,7 @@ Setup = Callable[[Context], None]
 
 MODULES: Mapping[str, str] = MappingProxyType(
     {
+        "statefulset-controller": "statefulsets",
         "kubelet": "kubelet",
     }
 )

@@ -135,5 +135,3 @@ def new_pod(owner: StatefulSet, template: PodTemplateSpec, revision: str, ordina
     pod.spec.hostname, pod.spec.subdomain = pod.metadata.name, owner.spec.service_name
     pod.metadata.labels = {**pod.metadata.labels, REVISION_LABEL: revision}
     return pod
-
-
