@@ -15,6 +15,8 @@ Setup = Callable[[Context], None]
 MODULES: Mapping[str, str] = MappingProxyType(
     {
         "statefulset-controller": "statefulsets",
+        "replicaset-controller": "replicasets",
+        "replicationcontroller-controller": "replicasets.replicationcontrollers",
         "kubelet": "kubelet",
     }
 )

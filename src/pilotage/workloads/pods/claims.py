@@ -105,8 +105,9 @@ async def _patch(client: Client, found: Candidate, references: list[dict[str, ob
     """Patch the owners of an object; False if it was deleted, or if another object has its name now."""
     patch = {"metadata": {"uid": found.uid, "ownerReferences": references}}
     try:
-        merge = raw_patch(PatchType.STRATEGIC, patch)
-        await client.patch(found.kind, merge, name=found.name, namespace=found.namespace)
+        await client.patch(
+            found.kind, raw_patch(PatchType.STRATEGIC, patch), name=found.name, namespace=found.namespace
+        )
     except (NotFound, Invalid):
         return False
     return True
