@@ -11,8 +11,10 @@ from pilotage.codec.defaults.pods import default_pod_template
 from pilotage.codec.structure import structure
 from pilotage.meta.documents import Document
 from pilotage.meta.objects import document_of
+from pilotage.meta.scalars.hooks import dec_hook
 from pilotage.types.apps.v1 import ControllerRevision, DaemonSet, StatefulSet
 from pilotage.types.core.v1 import PodTemplateSpec
+from pilotage.workloads.templates.hashes import safe_encoded
 
 Owner = StatefulSet | DaemonSet
 """The kinds whose templates have a history."""
@@ -30,13 +32,17 @@ _ESCAPES = {
     b"\xe2\x80\xa8": rb"\u2028",
     b"\xe2\x80\xa9": rb"\u2029",
 }
-_SAFE = str.maketrans("0123456789", "456789bcdf")
 _FNV_OFFSET, _FNV_PRIME, _32_BITS = 2166136261, 16777619, 2**32 - 1
 
 
 def data_of(owner: Owner) -> bytes:
     """The data of a revision with the template of `owner`."""
-    return _data(document_of(owner)["spec"]["template"], exact=isinstance(owner, DaemonSet))
+    return _data(template_document(owner), exact=isinstance(owner, DaemonSet))
+
+
+def template_document(owner: Owner) -> Document:
+    """The template of `owner`, as the API server stores it."""
+    return _go_form(document_of(owner)["spec"]["template"])
 
 
 def stored_data(revision: ControllerRevision) -> bytes:
@@ -51,13 +57,11 @@ def defaulted_data(revision: ControllerRevision) -> bytes:
     """
     template = structure(_TEMPLATE).decode(_template(revision), [])
     default_pod_template(template)
-    return _data(template, exact=False)
+    return _data(_go_form(template), exact=False)
 
 
 def template_of(revision: ControllerRevision) -> PodTemplateSpec:
     """The template that a revision stores."""
-    from pilotage.meta.scalars.hooks import dec_hook
-
     return msgspec.convert(_template(revision), PodTemplateSpec, dec_hook=dec_hook)
 
 
@@ -66,12 +70,7 @@ def revision_hash(data: bytes, collision_count: int | None = None) -> str:
     found = _FNV_OFFSET
     for byte in data + (b"" if collision_count is None else str(collision_count).encode()):
         found = (found * _FNV_PRIME & _32_BITS) ^ byte
-    return safe_text(found)
-
-
-def safe_text(number: int) -> str:
-    """A number in the letters and digits of generated names: no vowels, and no digits that look like one."""
-    return str(number).translate(_SAFE)
+    return safe_encoded(str(found))
 
 
 def revision_name(owner: str, hashed: str) -> str:
@@ -83,13 +82,18 @@ def _template(revision: ControllerRevision) -> Document:
     return {key: value for key, value in patch.items() if key != "$patch"}
 
 
-def _data(template: Document, *, exact: bool) -> bytes:
+def _go_form(template: Document) -> Document:
     form = structure(_TEMPLATE).decode(template, [])
     structure(_TEMPLATE).encode(form)
-    data = _go_json({"spec": {"template": {"$patch": "replace"} | form}})
+    return form
+
+
+def _data(template: Document, *, exact: bool) -> bytes:
+    patch = {"$patch": "replace"} | template
+    data = _go_json({"spec": {"template": patch}})
     if exact or not _MANY_DIGITS.search(data):
         return data
-    return _go_json({"spec": {"template": _through_floats({"$patch": "replace"} | form)}})
+    return _go_json({"spec": {"template": _through_floats(patch)}})
 
 
 def _go_json(document: Any) -> bytes:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+import msgspec
+
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.owners import set_controller_reference
 from pilotage.types.apps.v1 import ControllerRevision
@@ -43,7 +45,7 @@ def new_revision(owner: Owner, data: bytes, number: int, collision_count: int | 
         labels={**(template.labels if template is not None else {}), HASH_LABEL: hashed},
         annotations=dict(owner.metadata.annotations),
     )
-    revision = ControllerRevision(metadata=metadata, revision=number, data=_stored(data))
+    revision = ControllerRevision(metadata=metadata, revision=number, data=msgspec.json.decode(data))
     set_controller_reference(owner, revision)
     return revision
 
@@ -56,9 +58,3 @@ def excess(
     if limit is None or limit < 0 or len(old) <= limit:
         return []
     return old[: len(old) - limit]
-
-
-def _stored(data: bytes) -> object:
-    import msgspec
-
-    return msgspec.json.decode(data)
