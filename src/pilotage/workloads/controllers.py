@@ -14,6 +14,7 @@ Setup = Callable[[Context], None]
 
 MODULES: Mapping[str, str] = MappingProxyType(
     {
+        "daemonset-controller": "daemonsets",
         "statefulset-controller": "statefulsets",
         "replicaset-controller": "replicasets",
         "replicationcontroller-controller": "replicasets.replicationcontrollers",

@@ -236,12 +236,14 @@ async def test_claims_are_owned_as_the_retention_policy_says(env: Environment) -
 
 async def change_image(env: Environment, image: str) -> None:
     owner = await get_set(env)
-    owner.spec.template.spec.containers[0].image = image  # type: ignore[union-attr]
+    assert owner.spec.template.spec is not None
+    owner.spec.template.spec.containers[0].image = image
     await env.client.update(owner)
 
 
 def images(pods: dict[str, Pod]) -> list[str | None]:
-    return [pods[name].spec.containers[0].image for name in sorted(pods)]  # type: ignore[union-attr]
+    specs = [pods[name].spec for name in sorted(pods)]
+    return [spec.containers[0].image for spec in specs if spec is not None]
 
 
 async def test_a_rolling_update_replaces_the_highest_ordinal_first(env: Environment) -> None:
@@ -322,12 +324,16 @@ async def test_a_pod_that_has_ended_is_created_again(env: Environment) -> None:
     pod = (await wait_for(env, "web-0"))["web-0"]
     for phase in ("Failed", "Succeeded"):
         await env.client.patch_status(pod, {"status": {"phase": phase}})
-        uid = pod.metadata.uid
-        pods = await env.eventually(
-            lambda: pods_of(env),
-            satisfies=lambda found, uid=uid: len(found) == 1 and found["web-0"].metadata.uid != uid,
-        )
-        pod = pods["web-0"]
+        pod = await wait_for_another(env, pod.metadata.uid)
+
+
+async def wait_for_another(env: Environment, uid: str) -> Pod:
+    """Wait until web-0 is another Pod than the one with this uid."""
+
+    def is_another(found: dict[str, Pod]) -> bool:
+        return len(found) == 1 and found["web-0"].metadata.uid != uid
+
+    return (await env.eventually(lambda: pods_of(env), satisfies=is_another))["web-0"]
 
 
 async def test_the_next_pod_waits_until_the_one_before_is_available(env: Environment) -> None:

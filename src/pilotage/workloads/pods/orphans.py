@@ -12,24 +12,23 @@ from pilotage.meta.forms import KindOf
 from pilotage.meta.models import Resource
 from pilotage.meta.objects import Header
 from pilotage.meta.typevars import TypeVar
-from pilotage.types.core.v1 import Pod
 
 R = TypeVar("R", bound=Resource)
 Selects = Callable[[R, Mapping[str, str]], bool]
 
 
-def adopters(cache: Cache, kind: KindOf[R], selects: Selects[R]) -> Handler[Pod]:
-    """A handler of Pods: the objects of a kind that select a Pod without a controller.
+def adopters(cache: Cache, kind: KindOf[R], selects: Selects[R]) -> Handler:
+    """A handler of Pods or other objects: the objects of a kind that select one without a controller.
 
-    It is for a Pod that is created without one, or whose labels or controller change; Pods that are deleted, and all
-    others, concern only their controller.
+    It is for an object that is created without one, or whose labels or controller change; those that are deleted, and
+    all others, concern only their controller.
     """
 
     async def requests(namespace: str, labels: Mapping[str, str]) -> Iterable[Request]:
         found = await cache.list(kind, namespace=namespace)
         return [Request.of(obj) for obj in found if selects(obj, labels)]
 
-    def handle(event: Event[Pod]) -> Iterable[Request] | Awaitable[Iterable[Request]]:
+    def handle(event: Event) -> Iterable[Request] | Awaitable[Iterable[Request]]:
         new, old = event.new_header, event.old_header
         if new is None or new.deletion_timestamp is not None or _controller(new):
             return ()

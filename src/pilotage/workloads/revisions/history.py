@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -38,11 +38,16 @@ def equal_to(revisions: Iterable[ControllerRevision], data: bytes) -> list[Contr
 def new_revision(owner: Owner, data: bytes, number: int, collision_count: int | None) -> ControllerRevision:
     """A revision of `owner`, with the labels of its template and its annotations."""
     hashed = revision_hash(data, collision_count)
+    return made_revision(owner, revision_name(owner.metadata.name, hashed), {HASH_LABEL: hashed}, data, number)
+
+
+def made_revision(owner: Owner, name: str, labels: Mapping[str, str], data: bytes, number: int) -> ControllerRevision:
+    """A revision with this name, and with these labels beside those of the template."""
     template = owner.spec.template.metadata
     metadata = ObjectMeta(
-        name=revision_name(owner.metadata.name, hashed),
+        name=name,
         namespace=owner.metadata.namespace,
-        labels={**(template.labels if template is not None else {}), HASH_LABEL: hashed},
+        labels={**(template.labels if template is not None else {}), **labels},
         annotations=dict(owner.metadata.annotations),
     )
     revision = ControllerRevision(metadata=metadata, revision=number, data=msgspec.json.decode(data))
