@@ -15,6 +15,8 @@ Setup = Callable[[Context], None]
 MODULES: Mapping[str, str] = MappingProxyType(
     {
         "deployment-controller": "deployments",
+        "daemonset-controller": "daemonsets",
+        "statefulset-controller": "statefulsets",
         "replicaset-controller": "replicasets",
         "replicationcontroller-controller": "replicasets.replicationcontrollers",
         "scheduler": "scheduling",
