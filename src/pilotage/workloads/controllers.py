@@ -11,7 +11,14 @@ from pilotage.workloads.context import Context
 
 Setup = Callable[[Context], None]
 
-MODULES: Mapping[str, str] = MappingProxyType({})
+MODULES: Mapping[str, str] = MappingProxyType(
+    {
+        "job-controller": "jobs",
+        "cronjob-controller": "cronjobs",
+        "ttl-after-finished-controller": "ttlafterfinished",
+        "pod-garbage-collector-controller": "podgc",
+    }
+)
 """The part of this package that has the function `setup` of each controller."""
 
 
