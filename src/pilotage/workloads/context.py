@@ -9,8 +9,11 @@ from random import Random
 from pilotage.client.client import Client
 from pilotage.cluster.events import EventRecorder
 from pilotage.manager.manager import Manager
+from pilotage.workloads.faults.faults import Faults
+from pilotage.workloads.nodes.simulated import SimulatedNodes
 from pilotage.workloads.options import WorkloadOptions
 from pilotage.workloads.pods.index import Pods
+from pilotage.workloads.progress import Progress
 from pilotage.workloads.recording import NO_EVENTS
 
 
@@ -22,6 +25,9 @@ class Context:
     options: WorkloadOptions
     pods: Pods
     """All Pods, as controllers see them."""
+    nodes: SimulatedNodes
+    faults: Faults
+    progress: Progress
     random: Random
 
     @property

@@ -11,7 +11,6 @@ from pilotage.controller.handlers import Requests
 from pilotage.controller.options import ControllerOptions
 from pilotage.controller.request import Enqueue, Request
 from pilotage.meta.objects import Header
-from pilotage.meta.owners import controller_of
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.types.batch.v1 import Job
 from pilotage.types.core.v1 import Pod
@@ -60,7 +59,7 @@ class PodRequests:
     def __call__(self, event: Event[Pod]) -> Requests | Awaitable[Requests]:
         old, new = event.old_header, event.new_header
         found = {_job(header) for header in (old, new) if header is not None} - {None}
-        if new is None or controller_of_header(new) or (old is not None and old.labels == new.labels and not found):
+        if new is None or _is_controlled(new) or (old is not None and old.labels == new.labels and not found):
             return [_later(request) for request in found if request is not None]
         return self._adopters(new, [request for request in found if request is not None])
 
@@ -70,8 +69,7 @@ class PodRequests:
         return [_later(request) for request in (*known, *map(Request.of, selecting))]
 
 
-def controller_of_header(header: Header) -> bool:
-    """Whether any object controls this one."""
+def _is_controlled(header: Header) -> bool:
     return any(owner.controller for owner in header.owner_references)
 
 

@@ -38,6 +38,8 @@ class PodView(Value, frozen=True, gc=False):
     """When the condition Ready changed last; None where there is none."""
     restarts: int
     """Of all containers together."""
+    waiting: tuple[str, ...]
+    """Why containers wait."""
     generation: int
 
     @property
@@ -78,6 +80,7 @@ def view_of(data: bytes) -> PodView:
         ready is not None and ready.status == "True",
         ready.last_transition_time if ready is not None else None,
         sum(one.restart_count for one in status.container_statuses or ()),
+        _waiting(status),
         metadata.generation,
     )
 
@@ -116,14 +119,24 @@ class _Condition(_Part):
     last_transition_time: datetime | None = None
 
 
+class _Waiting(_Part):
+    reason: str = ""
+
+
+class _State(_Part):
+    waiting: _Waiting | None = None
+
+
 class _ContainerStatus(_Part):
     restart_count: int = 0
+    state: _State | None = None
 
 
 class _Status(_Part):
     phase: str | None = None
     conditions: list[_Condition] | None = None
     container_statuses: list[_ContainerStatus] | None = None
+    init_container_statuses: list[_ContainerStatus] | None = None
 
 
 class _Pod(_Part):
@@ -135,6 +148,13 @@ class _Pod(_Part):
 _POD = msgspec.json.Decoder(_Pod)
 _NO_OWNER = _Owner()
 _maps: Recent[tuple[tuple[str, str], ...], dict[str, str]] = Recent(_MOST_LABELS)
+
+
+def _waiting(status: _Status) -> tuple[str, ...]:
+    statuses = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
+    return tuple(
+        one.state.waiting.reason for one in statuses if one.state is not None and one.state.waiting is not None
+    )
 
 
 def _shared(texts: dict[str, str] | None) -> dict[str, str]:
