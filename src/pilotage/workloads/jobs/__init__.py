@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
-from pilotage.client.client import Client
 from pilotage.controller.builder import ControllerBuilder
 from pilotage.controller.event import Event
 from pilotage.controller.handlers import Requests
@@ -16,18 +15,16 @@ from pilotage.types.batch.v1 import Job
 from pilotage.types.core.v1 import Pod
 from pilotage.workloads.context import Context
 from pilotage.workloads.jobs.orphans import OrphanReconciler
-from pilotage.workloads.jobs.reconciler import BATCH, JobReconciler
+from pilotage.workloads.jobs.reconciler import BATCH, NAME, JobReconciler
+from pilotage.workloads.jobs.view import view_of
 from pilotage.workqueue import ItemExponentialFailureRateLimiter
-
-NAME = "job-controller"
 
 
 def setup(context: Context) -> None:
     """Add the controller to the manager, and a second one of the same name for Pods whose Job is gone."""
-    recorder = context.recorder(NAME)
-    jobs = JobReconciler(context, recorder)
-    builder = ControllerBuilder(context.manager).named(NAME).watches(Job, job_requests)
-    builder.watches(Pod, PodRequests(context.client)).with_options(_options()).complete(jobs.reconcile)
+    jobs, handlers = JobReconciler(context, context.recorder(NAME)), Handlers(context)
+    builder = ControllerBuilder(context.manager).named(NAME).watches(Job, handlers.job_requests)
+    builder.watches(Pod, handlers.pod_requests).with_options(_options()).complete(jobs.reconcile)
     orphans = OrphanReconciler(context.client, context.pods)
     builder = ControllerBuilder(context.manager).named(NAME).watches(Pod, orphans.pod_requests)
     builder.watches(Job, orphans.job_requests).with_options(_options()).complete(orphans.reconcile)
@@ -37,36 +34,38 @@ def _options() -> ControllerOptions:
     return ControllerOptions(rate_limiter=ItemExponentialFailureRateLimiter(1, 60), low_priority=0)
 
 
-def job_requests(event: Event[Job]) -> Requests:
-    """A new or changed Job at once; one whose status has changed a little later, as after events of its Pods."""
-    request = Request(event.name, event.namespace)
-    old, new = event.old_header, event.new_header
-    if old is not None and new is not None and old.generation == new.generation:
-        return (_later(request),)
-    return (request,)
+class Handlers:
+    """The handlers of events. A Job whose Pods or status have changed is reconciled a little later."""
 
+    def __init__(self, context: Context) -> None:
+        self._context = context
 
-def _later(request: Request) -> Enqueue:
-    return Enqueue(request, after=BATCH)
-
-
-class PodRequests:
-    """The handler of events of Pods: their Jobs, or the Jobs that may adopt them."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    def __call__(self, event: Event[Pod]) -> Requests | Awaitable[Requests]:
+    def job_requests(self, event: Event[Job]) -> Requests:
+        """The Job itself."""
+        request = Request(event.name, event.namespace)
         old, new = event.old_header, event.new_header
-        found = {_job(header) for header in (old, new) if header is not None} - {None}
+        if old is not None and new is not None and old.generation == new.generation:
+            return () if event.new_data is not None and view_of(event.new_data).finished else self._later([request])
+        return (request,)
+
+    def pod_requests(self, event: Event[Pod]) -> Requests | Awaitable[Requests]:
+        """The Jobs that control a Pod, or may adopt it."""
+        old, new = event.old_header, event.new_header
+        found = [job for header in (old, new) if header is not None and (job := _job(header)) is not None]
         if new is None or _is_controlled(new) or (old is not None and old.labels == new.labels and not found):
-            return [_later(request) for request in found if request is not None]
-        return self._adopters(new, [request for request in found if request is not None])
+            return self._later(found)
+        return self._adopters(new, found)
 
     async def _adopters(self, pod: Header, known: list[Request]) -> Requests:
-        jobs = await self._client.list(Job, namespace=pod.namespace)
+        jobs = await self._context.client.list(Job, namespace=pod.namespace)
         selecting = [job for job in jobs if Selector.from_label_selector(job.spec.selector or {}).matches(pod.labels)]
-        return [_later(request) for request in (*known, *map(Request.of, selecting))]
+        return self._later([*known, *map(Request.of, selecting)])
+
+    def _later(self, requests: list[Request]) -> Requests:
+        due = self._context.clock() + BATCH
+        for request in requests:
+            self._context.progress.set((NAME, request), due)
+        return [Enqueue(request, after=BATCH) for request in dict.fromkeys(requests)]
 
 
 def _is_controlled(header: Header) -> bool:

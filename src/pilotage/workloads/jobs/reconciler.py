@@ -28,6 +28,7 @@ from pilotage.workloads.pods.claims import claim, pod_candidate
 from pilotage.workloads.pods.control import PodControl, slow_start
 from pilotage.workloads.pods.view import JOB_TRACKING_FINALIZER, PodView
 
+NAME = "job-controller"
 BATCH = timedelta(seconds=1)
 """How long events of Pods wait, so that a Job is reconciled once for many of them."""
 _RELEASE = {"metadata": {"$deleteFromPrimitiveList/finalizers": [JOB_TRACKING_FINALIZER]}}
@@ -46,6 +47,7 @@ class JobReconciler:
         self._backoffs: dict[Request, Backoff] = {}
 
     async def reconcile(self, request: Request) -> Result:
+        self._context.progress.set((NAME, request), None)
         job = await self._client.find(Job, request.name, namespace=request.namespace)
         if job is None or is_job_finished(job):
             self._backoffs.pop(request, None)
@@ -157,6 +159,7 @@ class JobReconciler:
         if changed or ended:
             await self._client.update_status(job)
         if ended and final is not None:
+            self._backoffs.pop(request, None)
             self._record_end(job, final)
 
     async def _release_all(self, seen: Observation, pods: Sequence[JobPod]) -> tuple[set[str], ApiError | None]:
