@@ -117,8 +117,8 @@ class Environment:
     async def workloads(
         self, options: WorkloadOptions | None = None, *, nodes: int | None = None
     ) -> AsyncIterator[Workloads]:
-        """Simulated workloads in the block: Deployments, StatefulSets, Jobs and the others get Pods, and the Pods become
-        ready, on this number of simulated nodes. `run_until_idle` waits for them, too."""
+        """Simulated workloads in the block: Deployments, StatefulSets, Jobs and the others get Pods, and the Pods
+        become ready, on this number of simulated nodes. `run_until_idle` waits for them, too."""
         from pilotage.workloads import WorkloadOptions, Workloads
 
         chosen = options or WorkloadOptions(seed=getattr(asyncio.get_running_loop(), "seed", 0))
@@ -152,27 +152,12 @@ class Environment:
             raise error.with_traceback(None) from cause  # without the frames of the manager
 
     async def _run_until_idle(self, timeout: float, horizon: float) -> None:
-        """The manager and the workloads in turn, until both have found nothing to do without a write in between."""
-        clock = asyncio.get_running_loop().time
-        deadline = clock() + timeout
-        await self.manager.run_until_idle(timeout, horizon)
-        while self._workloads:
-            with self._counted_writes() as writes:
-                for workloads in self._workloads:
-                    await workloads.run_until_idle(max(0.0, deadline - clock()), horizon)
-                await self.manager.run_until_idle(max(0.0, deadline - clock()), horizon)
-            if not writes:
-                return
+        if not self._workloads:
+            await self.manager.run_until_idle(timeout, horizon)
+            return
+        from pilotage.workloads.idle import run_until_idle
 
-    @contextmanager
-    def _counted_writes(self) -> Iterator[list[object]]:
-        """The writes in the block, those of the workloads and of the test included."""
-        found: list[object] = []
-        stop = self.cluster.writes.observe(lambda resource, write: found.append(resource))
-        try:
-            yield found
-        finally:
-            stop()
+        await run_until_idle(self.manager, self._workloads, timeout, horizon)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Manager]:

@@ -18,6 +18,8 @@ MODULES: Mapping[str, str] = MappingProxyType(
         "cronjob-controller": "cronjobs",
         "ttl-after-finished-controller": "ttlafterfinished",
         "pod-garbage-collector-controller": "podgc",
+        "replicaset-controller": "replicasets",
+        "replicationcontroller-controller": "replicasets.replicationcontrollers",
         "kubelet": "kubelet",
     }
 )

@@ -92,14 +92,16 @@ def needs_full(view: PodView, job: Job) -> bool:
     return failed and (JOB_TRACKING_FINALIZER in view.finalizers or job.spec.pod_failure_policy is not None)
 
 
-def removal_order(pod: JobPod) -> tuple[bool, int, bool, float, int, float]:
+def removal_order(pod: JobPod) -> tuple[bool, int, bool, float, int, int, float]:
     """The order in which Pods are deleted if there are too many: not assigned to a node, pending, not ready, ready for
     a shorter time, restarted more often, younger."""
     view = pod.view
     ready = view.ready_since.timestamp() if view.is_ready and view.ready_since is not None else float("inf")
     created = view.created.timestamp() if view.created is not None else float("inf")
     phase = _PHASES.get(view.phase, 0)
-    return bool(view.node), phase, view.is_ready, -ready if view.is_ready else 0.0, -view.restarts, -created
+    since = -ready if view.is_ready else 0.0
+    containers, sidecars = view.most_restarts
+    return bool(view.node), phase, view.is_ready, since, -containers, -sidecars, -created
 
 
 def restarts_of(pod: JobPod) -> int:
