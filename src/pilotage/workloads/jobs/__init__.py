@@ -64,7 +64,7 @@ class Handlers:
     def _later(self, requests: list[Request]) -> Requests:
         due = self._context.clock() + BATCH
         for request in requests:
-            self._context.progress.set((NAME, request), due)
+            self._context.progress.set((NAME, str(request)), due)
         return [Enqueue(request, after=BATCH) for request in dict.fromkeys(requests)]
 
 

@@ -47,7 +47,7 @@ class JobReconciler:
         self._backoffs: dict[Request, Backoff] = {}
 
     async def reconcile(self, request: Request) -> Result:
-        self._context.progress.set((NAME, request), None)
+        self._context.progress.set((NAME, str(request)), None)
         job = await self._client.find(Job, request.name, namespace=request.namespace)
         if job is None or is_job_finished(job):
             self._backoffs.pop(request, None)
