@@ -1,0 +1,1 @@
+"""The workload controllers of Kubernetes, simulated nodes and Pods."""
