@@ -136,7 +136,7 @@ def _has(value: Any, key: Any) -> bool:
     if isinstance(value, dict) and isinstance(key, str):
         return key in value
     if isinstance(value, list) and kind(key) == "number":
-        return 0 <= key < len(value)
+        return bool(0 <= key < len(value))
     raise DataError(f"cannot check whether {kind(value)} has a key: {kind(key)}")
 
 
