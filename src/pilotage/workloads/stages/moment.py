@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from pilotage.version import version
 from pilotage.workloads.stages.templates.functions import Function, function
 from pilotage.workloads.stages.templates.govalues import GoInt
 
@@ -78,8 +77,8 @@ class Moment:
     addresses: Addresses = field(default_factory=FixedAddresses)
     start_time: datetime | None = None
     """When the simulation began; None: now."""
-    version: str = field(default_factory=version)
-    """The version of the simulated kubelet."""
+    version: str = "v0.8.0"
+    """What `Version` gives: the version of kwok whose Stage files these are."""
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """Functions that replace those of the same name. They get the arguments of the template, without a check."""
 
