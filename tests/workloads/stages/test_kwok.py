@@ -86,7 +86,9 @@ def test_a_stage_file_gives_what_kwok_gives(path: Path) -> None:
 
 
 def test_all_stage_files_of_kwok_are_read() -> None:
-    names = {stage.name for folder in {path.parent for path in FOLDER.glob("*/*/*.yaml")} for stage in stages_of(folder)}
+    names = {
+        stage.name for folder in {path.parent for path in FOLDER.glob("*/*/*.yaml")} for stage in stages_of(folder)
+    }
     assert len(INPUTS) == 16
     assert names == {
         "node-heartbeat",

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from pilotage.workloads.stages.jq.limits import DataError, Steps, bounded
+from pilotage.workloads.stages.jq.limits import DataError, Steps, bounded, check_length
 from pilotage.workloads.stages.jq.operators import Whole, added, compared, from_document, is_true, kind, sort_key, split
 
 Argument = Callable[[Any], Iterator[Any]]
@@ -176,7 +176,10 @@ def _join(value: Any, separator: Any) -> str:
         if isinstance(item, list | dict):
             raise DataError(f"cannot join with {kind(item)}")
         texts.append("" if item is None else _text(item))
-    return bounded(_string(separator).join(texts)) if texts else ""
+    if not texts:
+        return ""
+    check_length(sum(map(len, texts)) + len(_string(separator)) * len(texts))
+    return _string(separator).join(texts)
 
 
 def _test(value: Any, pattern: Any) -> bool:

@@ -58,6 +58,12 @@ def _shortened(count: GoInt, text: str) -> str:
     return text[:count] if 0 <= count < len(text) else text
 
 
+def _joined(separator: str, value: Any) -> str:
+    texts = texts_of(value)
+    check_length(sum(map(len, texts)) + len(separator) * len(texts))
+    return separator.join(texts)
+
+
 def _numbered(parts: list[str]) -> dict[str, Any]:
     return {f"_{index}": part for index, part in enumerate(parts)}
 
@@ -100,7 +106,7 @@ TEXTS = {
     "nindent": function("int string", lambda spaces, text: "\n" + _indented(spaces, text)),
     "split": function("string string", lambda separator, text: _numbered(_separated(separator, text))),
     "splitList": function("string string", _separated),
-    "join": function("string any", lambda separator, value: separator.join(texts_of(value))),
+    "join": function("string any", _joined),
     "toStrings": function("any", texts_of),
 }
 """By name."""
