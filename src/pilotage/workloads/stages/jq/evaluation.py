@@ -12,6 +12,7 @@ from itertools import product
 from typing import Any
 
 from pilotage.workloads.stages.jq import nodes
+from pilotage.workloads.stages.jq.conversions import items
 from pilotage.workloads.stages.jq.functions import FUNCTIONS
 from pilotage.workloads.stages.jq.limits import DataError, Steps
 from pilotage.workloads.stages.jq.nodes import Node
@@ -45,15 +46,6 @@ def element(value: Any, key: Any) -> Any:
         index += len(value) if index < 0 else 0
         return from_document(value[index]) if 0 <= index < len(value) else None
     raise DataError(f"cannot index {kind(value)} with {kind(key)}")
-
-
-def items(value: Any) -> list[Any]:
-    """`value[]`: the items of an array, or the values of an object by their sorted keys. Raises DataError."""
-    if isinstance(value, list):
-        return value
-    if isinstance(value, dict):
-        return [value[key] for key in sorted(value)]
-    raise DataError(f"cannot iterate over: {kind(value)}")
 
 
 def _index(number: float) -> int:

@@ -5,12 +5,26 @@ A function gets its input, the counter of steps, and its arguments, each of whic
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from pilotage.workloads.stages.jq.limits import DataError, Steps, bounded, check_length
+from pilotage.workloads.stages.jq.conversions import (
+    array,
+    items,
+    joined,
+    json_text,
+    lowered,
+    object_,
+    raised,
+    string,
+    tested,
+    text_of,
+    to_number,
+    without_prefix,
+    without_suffix,
+)
+from pilotage.workloads.stages.jq.limits import DataError, Steps
 from pilotage.workloads.stages.jq.operators import Whole, added, compared, from_document, is_true, kind, sort_key, split
 
 Argument = Callable[[Any], Iterator[Any]]
@@ -57,11 +71,11 @@ def _empty(value: Any, steps: Steps) -> Iterator[Any]:
 
 
 def _map(value: Any, steps: Steps, function: Argument) -> Iterator[Any]:
-    yield [output for item in _items(value) for output in function(from_document(item))]
+    yield [output for item in items(value) for output in function(from_document(item))]
 
 
 def _any(value: Any, steps: Steps, condition: Argument = lambda value: iter([value])) -> Iterator[Any]:
-    yield any(is_true(each) for item in _items(value) for each in condition(from_document(item)))
+    yield any(is_true(each) for item in items(value) for each in condition(from_document(item)))
 
 
 def _any_of(value: Any, steps: Steps, generator: Argument, condition: Argument) -> Iterator[Any]:
@@ -69,7 +83,7 @@ def _any_of(value: Any, steps: Steps, generator: Argument, condition: Argument) 
 
 
 def _all(value: Any, steps: Steps, condition: Argument = lambda value: iter([value])) -> Iterator[Any]:
-    yield all(is_true(each) for item in _items(value) for each in condition(from_document(item)))
+    yield all(is_true(each) for item in items(value) for each in condition(from_document(item)))
 
 
 def _all_of(value: Any, steps: Steps, generator: Argument, condition: Argument) -> Iterator[Any]:
@@ -102,7 +116,7 @@ def _max_by(value: Any, steps: Steps, function: Argument) -> Iterator[Any]:
 
 
 def _keyed(value: Any, function: Argument) -> list[tuple[list[Any], Any]]:
-    return [(list(function(from_document(item))), item) for item in _array(value)]
+    return [(list(function(from_document(item))), item) for item in array(value)]
 
 
 def _range(value: Any, steps: Steps, *bounds: Argument) -> Iterator[Any]:
@@ -129,7 +143,7 @@ def _length(value: Any) -> Any:
 
 
 def _keys(value: Any) -> list[Any]:
-    return list(map(Whole, range(len(value)))) if isinstance(value, list) else sorted(_object(value))
+    return list(map(Whole, range(len(value)))) if isinstance(value, list) else sorted(object_(value))
 
 
 def _has(value: Any, key: Any) -> bool:
@@ -165,105 +179,27 @@ def _has_within(value: Any, other: Any, steps: Steps) -> bool:
 
 def _add(value: Any) -> Any:
     total: Any = None
-    for item in _items(value):
+    for item in items(value):
         total = added(total, from_document(item))
     return total
 
 
-def _join(value: Any, separator: Any) -> str:
-    texts = []
-    for item in _array(value):
-        if isinstance(item, list | dict):
-            raise DataError(f"cannot join with {kind(item)}")
-        texts.append("" if item is None else _text(item))
-    if not texts:
-        return ""
-    check_length(sum(map(len, texts)) + len(_string(separator)) * len(texts))
-    return _string(separator).join(texts)
-
-
-def _test(value: Any, pattern: Any) -> bool:
-    import re2  # heavy, and few expressions have patterns
-
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return bool(re2.compile(_string(pattern), options).search(_string(value)))
-    except re2.error:
-        raise DataError("the regular expression is not valid") from None
-
-
-def _text(value: Any) -> str:
-    """`tostring`: JSON, and strings as they are."""
-    return value if isinstance(value, str) else _json(value)
-
-
-def _json(value: Any) -> str:
-    return bounded(json.dumps(_whole(value), ensure_ascii=False, separators=(",", ":"), sort_keys=True))
-
-
-def _whole(value: Any) -> Any:
-    """With floats that are whole numbers as integers, as Go writes them."""
-    if isinstance(value, dict):
-        return {key: _whole(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_whole(item) for item in value]
-    if isinstance(value, float):
-        if math.isnan(value):
-            return None
-        limited = max(min(value, 1.7976931348623157e308), -1.7976931348623157e308)
-        return int(limited) if limited.is_integer() and abs(limited) < 1e21 else limited
-    return value
-
-
-def _to_number(value: Any) -> Any:
-    if kind(value) == "number":
-        return value
-    text = _string(value)
-    try:
-        return Whole(text) if text.isascii() and text.isdigit() and len(text) < 20 else float(_decimal(text))
-    except ValueError:
-        raise DataError("the string is not a number") from None
-
-
-def _decimal(text: str) -> str:
-    if len(text) > 100 or not set(text) <= set("0123456789+-.eE"):
-        raise ValueError(text)
-    return text
-
-
-def _lowered(value: Any) -> str:
-    return "".join(chr(ord(each) + 32) if "A" <= each <= "Z" else each for each in _string(value))
-
-
-def _raised(value: Any) -> str:
-    return "".join(chr(ord(each) - 32) if "a" <= each <= "z" else each for each in _string(value))
-
-
-def _without_prefix(value: Any, prefix: Any) -> Any:
-    return value.removeprefix(prefix) if isinstance(value, str) and isinstance(prefix, str) else value
-
-
-def _without_suffix(value: Any, suffix: Any) -> Any:
-    return value.removesuffix(suffix) if isinstance(value, str) and isinstance(suffix, str) else value
-
-
 def _unique(value: Any) -> list[Any]:
     found: list[Any] = []
-    for item in sorted(_array(value), key=sort_key):
+    for item in sorted(array(value), key=sort_key):
         if not found or compared(found[-1], item):
             found.append(item)
     return found
 
 
 def _entries(value: Any) -> list[Any]:
-    return [{"key": key, "value": each} for key, each in sorted(_object(value).items())]
+    return [{"key": key, "value": each} for key, each in sorted(object_(value).items())]
 
 
 def _reversed(value: Any) -> Any:
     if value is None:
         return []
-    return value[::-1] if isinstance(value, str) else _array(value)[::-1]
+    return value[::-1] if isinstance(value, str) else array(value)[::-1]
 
 
 def _rounded(function: Callable[[float], int]) -> Callable[[Any], Any]:
@@ -277,30 +213,6 @@ def _rounded(function: Callable[[float], int]) -> Callable[[Any], Any]:
     return run
 
 
-def _items(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return [value[key] for key in sorted(value)]
-    return _array(value)
-
-
-def _array(value: Any) -> list[Any]:
-    if isinstance(value, list):
-        return value
-    raise DataError(f"expected an array but got: {kind(value)}")
-
-
-def _object(value: Any) -> dict[str, Any]:
-    if isinstance(value, dict):
-        return value
-    raise DataError(f"expected an object but got: {kind(value)}")
-
-
-def _string(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    raise DataError(f"expected a string but got: {kind(value)}")
-
-
 FUNCTIONS: dict[tuple[str, int], Function] = {
     ("add", 0): _of_value(_add),
     ("all", 0): _all,
@@ -309,43 +221,43 @@ FUNCTIONS: dict[tuple[str, int], Function] = {
     ("any", 0): _any,
     ("any", 1): _any,
     ("any", 2): _any_of,
-    ("ascii_downcase", 0): _of_value(_lowered),
-    ("ascii_upcase", 0): _of_value(_raised),
+    ("ascii_downcase", 0): _of_value(lowered),
+    ("ascii_upcase", 0): _of_value(raised),
     ("ceil", 0): _of_value(_rounded(math.ceil)),
     ("contains", 1): _contains,
     ("empty", 0): _empty,
-    ("endswith", 1): _of_argument(lambda value, suffix: _string(value).endswith(_string(suffix))),
-    ("first", 0): _of_value(lambda value: from_document((_array(value) or [None])[0])),
+    ("endswith", 1): _of_argument(lambda value, suffix: string(value).endswith(string(suffix))),
+    ("first", 0): _of_value(lambda value: from_document((array(value) or [None])[0])),
     ("first", 1): _first_of,
     ("floor", 0): _of_value(_rounded(math.floor)),
     ("has", 1): _of_argument(_has),
     ("inside", 1): _inside,
-    ("join", 1): _of_argument(_join),
+    ("join", 1): _of_argument(joined),
     ("keys", 0): _of_value(_keys),
-    ("last", 0): _of_value(lambda value: from_document((_array(value) or [None])[-1])),
+    ("last", 0): _of_value(lambda value: from_document((array(value) or [None])[-1])),
     ("last", 1): _last_of,
     ("length", 0): _of_value(_length),
-    ("ltrimstr", 1): _of_argument(_without_prefix),
+    ("ltrimstr", 1): _of_argument(without_prefix),
     ("map", 1): _map,
-    ("max", 0): _of_value(lambda value: from_document(max(reversed(_array(value)), key=sort_key, default=None))),
+    ("max", 0): _of_value(lambda value: from_document(max(reversed(array(value)), key=sort_key, default=None))),
     ("max_by", 1): _max_by,
-    ("min", 0): _of_value(lambda value: from_document(min(_array(value), key=sort_key, default=None))),
+    ("min", 0): _of_value(lambda value: from_document(min(array(value), key=sort_key, default=None))),
     ("min_by", 1): _min_by,
     ("not", 0): _of_value(lambda value: not is_true(value)),
     ("range", 1): _range,
     ("range", 2): _range,
     ("reverse", 0): _of_value(_reversed),
-    ("rtrimstr", 1): _of_argument(_without_suffix),
+    ("rtrimstr", 1): _of_argument(without_suffix),
     ("select", 1): _select,
-    ("sort", 0): _of_value(lambda value: sorted(_array(value), key=sort_key)),
+    ("sort", 0): _of_value(lambda value: sorted(array(value), key=sort_key)),
     ("sort_by", 1): _sorted_by,
-    ("split", 1): _of_argument(lambda value, separator: split(_string(value), _string(separator))),
-    ("startswith", 1): _of_argument(lambda value, prefix: _string(value).startswith(_string(prefix))),
-    ("test", 1): _of_argument(_test),
+    ("split", 1): _of_argument(lambda value, separator: split(string(value), string(separator))),
+    ("startswith", 1): _of_argument(lambda value, prefix: string(value).startswith(string(prefix))),
+    ("test", 1): _of_argument(tested),
     ("to_entries", 0): _of_value(_entries),
-    ("tojson", 0): _of_value(_json),
-    ("tonumber", 0): _of_value(_to_number),
-    ("tostring", 0): _of_value(_text),
+    ("tojson", 0): _of_value(json_text),
+    ("tonumber", 0): _of_value(to_number),
+    ("tostring", 0): _of_value(text_of),
     ("type", 0): _of_value(kind),
     ("unique", 0): _of_value(_unique),
     ("values", 0): lambda value, steps: iter([value] if value is not None else []),

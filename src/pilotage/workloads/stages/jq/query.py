@@ -32,7 +32,7 @@ class Query:
             for name in self._path:
                 value = field(value, name)
             return [] if value is None else [value]
-        except DataError:
+        except (DataError, UnicodeError):
             return None
         except RecursionError:
             raise LimitExceeded("the expression or the document is nested too deeply") from None

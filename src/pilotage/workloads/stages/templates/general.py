@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 from typing import Any
 
 from pilotage.errors import DecodeError
@@ -17,9 +18,9 @@ from pilotage.workloads.stages.templates.govalues import (
     is_number,
     number_text,
     printed,
-    quoted,
 )
 from pilotage.workloads.stages.templates.limits import RenderError, check_length
+from pilotage.workloads.stages.templates.literals import quoted
 
 _CONDITIONS = (
     ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
@@ -38,6 +39,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, list):
         return [plain(item) for item in value]
     if isinstance(value, float):
+        if not math.isfinite(value):
+            raise RenderError(f"unsupported value: {printed(value)}")
         return int(value) if value.is_integer() and abs(value) < 1e21 else float(value)
     return int(value) if isinstance(value, GoInt) else value
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import Any, Literal
+from typing import Any
 
 from pilotage.workloads.stages.templates import nodes
-from pilotage.workloads.stages.templates.govalues import GoFloat, GoInt, unquoted
+from pilotage.workloads.stages.templates.govalues import GoFloat, GoInt
 from pilotage.workloads.stages.templates.lexer import Token, tokens
 from pilotage.workloads.stages.templates.limits import TemplateProblem
+from pilotage.workloads.stages.templates.literals import number, unquoted
 
 _MAX_DEPTH = 25
 """Nested blocks and parentheses."""
@@ -295,7 +296,15 @@ class _Parser:
             if len(text) != 1:
                 raise TemplateProblem(f"malformed character constant: {token.value}", token.line)
             return GoInt(ord(text))
-        return _number(token)
+        return self._number(token)
+
+    def _number(self, token: Token) -> GoInt | GoFloat:
+        try:
+            return number(token.value)
+        except ValueError:
+            raise TemplateProblem(f"bad number syntax: {token.value[:_MAX_SHOWN]}", token.line) from None
+        except OverflowError:
+            raise TemplateProblem(f"{token.value[:_MAX_SHOWN]} overflows int", token.line) from None
 
     def _string(self, token: Token) -> str:
         return token.value[1:-1].replace("\r", "") if token.value[0] == "`" else self._unquoted(token)
@@ -305,18 +314,3 @@ class _Parser:
             return unquoted(token.value)
         except ValueError:
             raise TemplateProblem(f"invalid string {token.value[:_MAX_SHOWN]}", token.line) from None
-
-
-def _number(token: Token) -> GoInt | GoFloat:
-    text = token.value
-    digits = text.lstrip("+-").replace("_", "")
-    base: Literal[0, 8, 10] = 8 if digits.isdigit() and len(digits) > 1 and digits[0] == "0" else 10
-    try:
-        if not digits.isdigit() and digits[:2].lower() not in ("0x", "0o", "0b"):
-            return GoFloat(text)
-        value = int(digits, base if digits.isdigit() else 0) * (-1 if text[0] == "-" else 1)
-    except ValueError:
-        raise TemplateProblem(f"bad number syntax: {text[:_MAX_SHOWN]}", token.line) from None
-    if not -(2**63) <= value < 2**63:
-        raise TemplateProblem(f"{text[:_MAX_SHOWN]} overflows int", token.line)
-    return GoInt(value)

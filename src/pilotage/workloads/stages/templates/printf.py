@@ -13,10 +13,10 @@ from pilotage.workloads.stages.templates.govalues import (
     is_number,
     number_text,
     printed,
-    quoted,
     text_of,
 )
 from pilotage.workloads.stages.templates.limits import RenderError, check_length
+from pilotage.workloads.stages.templates.literals import quoted
 
 _DIRECTIVE = re.compile(r"%([-+# 0]*)(\d+)?(?:\.(\d+)?)?(\[\d+\]|\*)?(.)?", re.DOTALL)
 _MAX_WIDTH = 1000

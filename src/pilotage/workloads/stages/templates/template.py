@@ -38,6 +38,8 @@ class Template:
             return Evaluation(self._trees, (functions, FUNCTIONS), MISSING if data is None else data).text()
         except RecursionError:
             raise RenderError("the template or the document is nested too deeply") from None
+        except UnicodeError as error:
+            raise RenderError(f"a text is not UTF-8: {error}") from None
 
     def document(self, data: Any, functions: Mapping[str, Function]) -> Any:
         """The document that the text is as YAML. Raises RenderError."""

@@ -6,8 +6,9 @@ from typing import Any
 
 from pilotage.workloads.stages.templates.functions import function
 from pilotage.workloads.stages.templates.general import to_string
-from pilotage.workloads.stages.templates.govalues import GoInt, quoted
+from pilotage.workloads.stages.templates.govalues import GoInt
 from pilotage.workloads.stages.templates.limits import check_length
+from pilotage.workloads.stages.templates.literals import quoted
 
 _SPACE = " \t\n\v\f\r\x85\xa0"
 
