@@ -61,7 +61,7 @@ def create(*documents: Document) -> Action:
 
 def patch(kind: str, name: str, change: Document, kind_of_patch: str = "strategic") -> Action:
     async def action(side: Side, namespace: str) -> None:
-        chosen = PatchType.STRATEGIC_MERGE if kind_of_patch == "strategic" else PatchType.MERGE
+        chosen = PatchType.STRATEGIC if kind_of_patch == "strategic" else PatchType.MERGE
         body = raw_patch(chosen, json.dumps(change).encode())
         space = "" if kind == "Node" else namespace
         await side.client.patch(KINDS[kind], body, name=name, namespace=space)
