@@ -12,6 +12,7 @@ from pilotage.cluster.cachedclient import CachedClient
 from pilotage.cluster.cluster import Cluster
 from pilotage.errors import InvalidDefinition
 from pilotage.history.options import HistoryOptions
+from pilotage.manager.errors import NotIdle
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ControllerDefaults, ManagerOptions
 from pilotage.meta.selectors.selectors import Selector
@@ -35,7 +36,7 @@ class Workloads:
 
     def __init__(self, cluster: Cluster, options: WorkloadOptions | None = None) -> None:
         self.options = options if options is not None else WorkloadOptions()
-        controllers.chosen(self.options.controllers)  # raises here, where the options are given
+        controllers.check(self.options.controllers)  # raises here, where the options are given
         self._faults = Faults(self.options)
         for text in self.options.faults:
             self._faults.add(parse(text))
@@ -106,13 +107,20 @@ class Workloads:
         return self._running.manager
 
     async def run_until_idle(self, timeout: float | None = None, horizon: float = 0) -> None:
-        """Wait until no controller has work, and no Pod is starting or stopping."""
+        """Wait until no controller has work, and no Pod is starting or stopping. Raises NotIdle after `timeout`
+        seconds."""
+        clock = asyncio.get_running_loop().time
+        began = clock()
         while True:
-            await self.manager.run_until_idle(timeout, horizon)
+            left = None if timeout is None else max(0.0, timeout - (clock() - began))
+            await self.manager.run_until_idle(left, horizon)
             due = self._running.progress.next
             if due is None:
                 return
-            await asyncio.sleep(max(0.001, (due - self.manager.clock()).total_seconds()))
+            pause = max(0.001, (due - self.manager.clock()).total_seconds())
+            if left is not None and pause > left:
+                raise NotIdle(self._running.progress.sentences(), clock() - began)
+            await asyncio.sleep(pause)
 
     async def __aenter__(self) -> Workloads:
         async with AsyncExitStack() as exits:

@@ -14,6 +14,7 @@ from pilotage.types.core.v1 import Pod, PodSpec, PodTemplateSpec
 from pilotage.workloads.pods.view import PodView
 
 SLOW_START_INITIAL_BATCH = 1
+MAX_NAME = 253
 
 
 def pod_from_template(template: PodTemplateSpec, owner: Resource) -> Pod:
@@ -21,7 +22,7 @@ def pod_from_template(template: PodTemplateSpec, owner: Resource) -> Pod:
     given = template.metadata or ObjectMeta()
     metadata = ObjectMeta(
         namespace=owner.metadata.namespace,
-        generate_name=f"{owner.metadata.name}-",
+        generate_name=_prefix(owner.metadata.name),
         labels=dict(given.labels),
         annotations=dict(given.annotations),
         finalizers=list(given.finalizers),
@@ -29,6 +30,11 @@ def pod_from_template(template: PodTemplateSpec, owner: Resource) -> Pod:
     pod = Pod(metadata=metadata, spec=copy_of(template.spec) if template.spec is not None else PodSpec(containers=[]))
     set_controller_reference(owner, pod)
     return pod
+
+
+def _prefix(name: str) -> str:
+    """The name of the owner with a dash, unless that is too long for the name of a Pod."""
+    return f"{name}-" if len(name) < MAX_NAME else name
 
 
 class PodControl:
@@ -43,7 +49,7 @@ class PodControl:
         try:
             made = await self._client.create(pod)
         except ApiError as error:
-            if not _is_terminating(error):
+            if not is_namespace_terminating(error):
                 self._recorder.event(owner, "Warning", "FailedCreate", f"Error creating: {error.status.message}")
             raise
         self._recorder.event(owner, "Normal", "SuccessfulCreate", f"Created pod: {made.metadata.name}")
@@ -62,7 +68,7 @@ class PodControl:
         return True
 
 
-def _is_terminating(error: ApiError) -> bool:
+def is_namespace_terminating(error: ApiError) -> bool:
     """Whether an error says that the namespace is being deleted."""
     return any(cause.reason == "NamespaceTerminating" for cause in error.causes)
 

@@ -19,28 +19,30 @@ class PodView(Value, frozen=True, gc=False):
     namespace: str
     name: str
     uid: str
-    resource_version: str
-    labels: dict[str, str]
+    resource_version: str = ""
+    labels: dict[str, str] = {}
     """Shared by all Pods with these labels, so it is not changed."""
-    annotations: dict[str, str]
-    controller_uid: str
+    annotations: dict[str, str] = {}
+    controller_uid: str = ""
     """Empty for a Pod that no object controls."""
-    controller_kind: str
-    created: datetime | None
-    deleted: datetime | None
+    controller_kind: str = ""
+    created: datetime | None = None
+    deleted: datetime | None = None
     """The deletion timestamp."""
-    finalizers: tuple[str, ...]
-    node: str
+    finalizers: tuple[str, ...] = ()
+    node: str = ""
     """The name of its node; empty while it is not scheduled."""
-    phase: str
-    is_ready: bool
-    ready_since: datetime | None
+    phase: str = "Pending"
+    is_ready: bool = False
+    ready_since: datetime | None = None
     """When the condition Ready changed last; None where there is none."""
-    restarts: int
+    restarts: int = 0
     """Of all containers together."""
-    waiting: tuple[str, ...]
+    waiting: tuple[str, ...] = ()
     """Why containers wait."""
-    generation: int
+    most_restarts: tuple[int, int] = (0, 0)
+    """Of one container, and of one sidecar."""
+    generation: int = 0
 
     @property
     def key(self) -> tuple[str, str]:
@@ -81,6 +83,7 @@ def view_of(data: bytes) -> PodView:
         ready.last_transition_time if ready is not None else None,
         sum(one.restart_count for one in status.container_statuses or ()),
         _waiting(status),
+        _most_restarts(pod),
         metadata.generation,
     )
 
@@ -109,8 +112,14 @@ class _Metadata(_Part):
     finalizers: list[str] | None = None
 
 
+class _InitContainer(_Part):
+    name: str = ""
+    restart_policy: str | None = None
+
+
 class _Spec(_Part):
     node_name: str | None = None
+    init_containers: list[_InitContainer] | None = None
 
 
 class _Condition(_Part):
@@ -128,6 +137,7 @@ class _State(_Part):
 
 
 class _ContainerStatus(_Part):
+    name: str = ""
     restart_count: int = 0
     state: _State | None = None
 
@@ -143,6 +153,16 @@ class _Pod(_Part):
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
     spec: _Spec = msgspec.field(default_factory=_Spec)
     status: _Status = msgspec.field(default_factory=_Status)
+
+
+def _most_restarts(pod: _Pod) -> tuple[int, int]:
+    status = pod.status
+    most = max((one.restart_count for one in status.container_statuses or ()), default=0)
+    if not status.init_container_statuses:
+        return most, 0
+    sidecars = [one.name for one in pod.spec.init_containers or () if one.restart_policy == "Always"]
+    counts = (one.restart_count for one in status.init_container_statuses if one.name in sidecars)
+    return most, max(counts, default=0)
 
 
 _POD = msgspec.json.Decoder(_Pod)
