@@ -14,6 +14,9 @@ Setup = Callable[[Context], None]
 
 MODULES: Mapping[str, str] = MappingProxyType(
     {
+        "node-lifecycle-controller": "nodelifecycle",
+        "taint-eviction-controller": "tainteviction",
+        "disruption-controller": "disruptions",
         "deployment-controller": "deployments",
         "daemonset-controller": "daemonsets",
         "statefulset-controller": "statefulsets",
