@@ -1,8 +1,9 @@
-"""Requests for the controllers that may adopt a Pod that has none."""
+"""Requests for the controllers that may adopt an object that has none."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
 
 from pilotage.cache.cache import Cache
 from pilotage.controller.event import Event
@@ -17,10 +18,10 @@ R = TypeVar("R", bound=Resource)
 Selects = Callable[[R, Mapping[str, str]], bool]
 
 
-def adopters(cache: Cache, kind: KindOf[R], selects: Selects[R]) -> Handler:
-    """A handler of Pods or other objects: the objects of a kind that select one without a controller.
+def adopters(cache: Cache, kind: KindOf[R], selects: Selects[R]) -> Handler[Any]:
+    """A handler of Pods or ReplicaSets: the objects of a kind that select one without a controller.
 
-    It is for an object that is created without one, or whose labels or controller change; those that are deleted, and
+    It is for an object that is created without one, or whose labels or controller change; objects that are deleted, and
     all others, concern only their controller.
     """
 
@@ -28,7 +29,7 @@ def adopters(cache: Cache, kind: KindOf[R], selects: Selects[R]) -> Handler:
         found = await cache.list(kind, namespace=namespace)
         return [Request.of(obj) for obj in found if selects(obj, labels)]
 
-    def handle(event: Event) -> Iterable[Request] | Awaitable[Iterable[Request]]:
+    def handle(event: Event[Any]) -> Iterable[Request] | Awaitable[Iterable[Request]]:
         new, old = event.new_header, event.old_header
         if new is None or new.deletion_timestamp is not None or _controller(new):
             return ()
