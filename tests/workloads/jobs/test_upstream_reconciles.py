@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import pytest
@@ -21,6 +21,7 @@ from pilotage.types.core.v1 import Pod
 from pilotage.workloads.jobs.backoff import Backoff
 from pilotage.workloads.jobs.reconciler import JobReconciler
 from tests.workloads.jobs.upstream.fakes import FakeClient, FakeRecorder, fake_context
+from tests.workloads.jobs.upstream.statuses import plain_status
 
 Document = dict[str, Any]
 CASES: list[Document] = [
@@ -49,7 +50,9 @@ async def test_the_job_is_written_as_by_kubernetes(case: Document) -> None:
     except ApiError:
         failed = True
     want = case["want"]
-    assert [_plain(status) for status in client.statuses] == [_plain(status) for status in want.get("statuses", [])]
+    assert [plain_status(status) for status in client.statuses] == [
+        plain_status(status) for status in want.get("statuses", [])
+    ]
     assert sorted(map(_created, client.created), key=_order) == sorted(want.get("created", []), key=_order)
     assert len(client.deleted) == len(want.get("deleted", []))  # the choice between equal Pods is open
     assert len(client.patched) == want.get("patches", 0)
@@ -75,24 +78,3 @@ def _created(pod: Pod) -> Document:
 
 def _order(pod: Document) -> str:
     return str(pod["hostname"])
-
-
-def _plain(status: Document) -> Document:
-    """Without empty fields, and with times in whole seconds, as the API has them."""
-    found = {key: value for key, value in status.items() if value not in (None, 0, "", [], {})}
-    for name in ("startTime", "completionTime"):
-        if name in found:
-            found[name] = _whole(found[name])
-    if "conditions" in found:
-        found["conditions"] = [_condition(condition) for condition in cast(list[Document], found["conditions"])]
-    uncounted = {key: sorted(uids) for key, uids in (found.pop("uncountedTerminatedPods", None) or {}).items() if uids}
-    return {**found, **({"uncountedTerminatedPods": uncounted} if uncounted else {})}
-
-
-def _condition(condition: Document) -> Document:
-    times_ = {key: _whole(condition[key]) for key in ("lastProbeTime", "lastTransitionTime") if condition.get(key)}
-    return {**{key: value for key, value in condition.items() if value}, **times_}
-
-
-def _whole(time: str | datetime) -> str:
-    return times.format((times.parse(time) if isinstance(time, str) else time).replace(microsecond=0))
