@@ -8,14 +8,23 @@ from types import MappingProxyType
 
 from pilotage.errors import InvalidDefinition
 from pilotage.workloads.context import Context
+from pilotage.workloads.kubelet.reporter import register
 
 Setup = Callable[[Context], None]
 
 MODULES: Mapping[str, str] = MappingProxyType(
     {
         "deployment-controller": "deployments",
+        "daemonset-controller": "daemonsets",
+        "statefulset-controller": "statefulsets",
+        "job-controller": "jobs",
+        "cronjob-controller": "cronjobs",
+        "ttl-after-finished-controller": "ttlafterfinished",
+        "pod-garbage-collector-controller": "podgc",
         "replicaset-controller": "replicasets",
         "replicationcontroller-controller": "replicasets.replicationcontrollers",
+        "scheduler": "scheduling",
+        "kubelet": "kubelet",
     }
 )
 """The part of this package that has the function `setup` of each controller."""
@@ -33,8 +42,10 @@ def chosen(flag: Iterable[str]) -> list[str]:
     return [name for name in MODULES if f"-{name}" not in given and ("*" in given or name in given)]
 
 
-def set_up(context: Context) -> None:
-    """Add the chosen controllers to the manager of the context."""
+async def set_up(context: Context) -> None:
+    """Add the chosen controllers to the manager of the context, and create the nodes."""
     for name in chosen(context.options.controllers):
+        if name == "kubelet":
+            await register(context)
         setup: Setup = import_module(f"pilotage.workloads.{MODULES[name]}").setup
         setup(context)

@@ -19,28 +19,30 @@ class PodView(Value, frozen=True, gc=False):
     namespace: str
     name: str
     uid: str
-    resource_version: str
-    labels: dict[str, str]
+    resource_version: str = ""
+    labels: dict[str, str] = {}
     """Shared by all Pods with these labels, so it is not changed."""
-    annotations: dict[str, str]
-    controller_uid: str
+    annotations: dict[str, str] = {}
+    controller_uid: str = ""
     """Empty for a Pod that no object controls."""
-    controller_kind: str
-    created: datetime | None
-    deleted: datetime | None
+    controller_kind: str = ""
+    created: datetime | None = None
+    deleted: datetime | None = None
     """The deletion timestamp."""
-    finalizers: tuple[str, ...]
-    node: str
+    finalizers: tuple[str, ...] = ()
+    node: str = ""
     """The name of its node; empty while it is not scheduled."""
-    phase: str
-    is_ready: bool
-    ready_since: datetime | None
+    phase: str = "Pending"
+    is_ready: bool = False
+    ready_since: datetime | None = None
     """When the condition Ready changed last; None where there is none."""
-    restarts: int
+    restarts: int = 0
     """Of all containers together."""
-    most_restarts: tuple[int, int]
+    waiting: tuple[str, ...] = ()
+    """Why containers wait."""
+    most_restarts: tuple[int, int] = (0, 0)
     """Of one container, and of one sidecar."""
-    generation: int
+    generation: int = 0
 
     @property
     def key(self) -> tuple[str, str]:
@@ -80,6 +82,7 @@ def view_of(data: bytes) -> PodView:
         ready is not None and ready.status == "True",
         ready.last_transition_time if ready is not None else None,
         sum(one.restart_count for one in status.container_statuses or ()),
+        _waiting(status),
         _most_restarts(pod),
         metadata.generation,
     )
@@ -125,9 +128,18 @@ class _Condition(_Part):
     last_transition_time: datetime | None = None
 
 
+class _Waiting(_Part):
+    reason: str = ""
+
+
+class _State(_Part):
+    waiting: _Waiting | None = None
+
+
 class _ContainerStatus(_Part):
     name: str = ""
     restart_count: int = 0
+    state: _State | None = None
 
 
 class _Status(_Part):
@@ -156,6 +168,13 @@ def _most_restarts(pod: _Pod) -> tuple[int, int]:
 _POD = msgspec.json.Decoder(_Pod)
 _NO_OWNER = _Owner()
 _maps: Recent[tuple[tuple[str, str], ...], dict[str, str]] = Recent(_MOST_LABELS)
+
+
+def _waiting(status: _Status) -> tuple[str, ...]:
+    statuses = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
+    return tuple(
+        one.state.waiting.reason for one in statuses if one.state is not None and one.state.waiting is not None
+    )
 
 
 def _shared(texts: dict[str, str] | None) -> dict[str, str]:
