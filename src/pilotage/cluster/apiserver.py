@@ -107,6 +107,18 @@ class EmbeddedAPIServer:
         return storage
 
 
+class SharedAPIServer(EmbeddedAPIServer):
+    """The API server of another cluster in this process, which opens and closes it."""
+
+    def __init__(self, other: EmbeddedAPIServer) -> None:
+        super().__init__(other._storage, other._tenant, other._clock)
+        self._other = other
+
+    async def open(self, exits: AsyncExitStack) -> Transport:
+        self.registry = self._other.registry
+        return self.registry
+
+
 class RemoteAPIServer:
     """An API server that is reached over HTTP."""
 

@@ -138,6 +138,16 @@ class Cluster:
         return cls(server, scheme, chosen)
 
     @classmethod
+    def sharing(cls, other: Cluster) -> Cluster:
+        """Another client side of the embedded API server of an open cluster, with a scheme, a REST mapper and caches of
+        its own, for a second program in this process. The other cluster must stay open longer."""
+        from pilotage.cluster.apiserver import SharedAPIServer
+
+        if not isinstance(other._server, EmbeddedAPIServer):
+            raise InvalidDefinition("only an embedded cluster can be shared; connect to a remote one again")
+        return cls(SharedAPIServer(other._server), clock=other._clock)
+
+    @classmethod
     def connect(
         cls,
         url: str = "",
@@ -337,7 +347,7 @@ class Cluster:
             routed = RoutedTransport(self._wrapped(await self._server.open(exits)), self._aggregations)
             transport = self._transport = TrackedTransport(FencedTransport(routed, self), self.writes, self.refusals)
             if isinstance(self._server, EmbeddedAPIServer):
-                self._server.registry.observe(self.writes.note)
+                exits.callback(self._server.registry.observe(self.writes.note))
             mapper = self.rest_mapper.attach(transport, immediate=self._server.immediate)
             await exits.enter_async_context(mapper)
             await exits.enter_async_context(self._events.attach(transport))

@@ -49,7 +49,10 @@ def address_of(arguments: list[str]) -> tuple[str, int]:
 def answer(head: bytes) -> bytes:
     """The response to a request: /health, /version, else 404."""
     path = head.split(b" ", 2)[1:2]
-    bodies = {b"/health": b'{"health":"true","reason":""}', b"/version": b'{"etcdserver":"3.6.0","etcdcluster":"3.6.0"}'}
+    bodies = {
+        b"/health": b'{"health":"true","reason":""}',
+        b"/version": b'{"etcdserver":"3.6.0","etcdcluster":"3.6.0"}',
+    }
     body = bodies.get(path[0] if path else b"", b"")
     status = b"200 OK" if body else b"404 Not Found"
     return b"HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (

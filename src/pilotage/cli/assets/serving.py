@@ -42,9 +42,7 @@ async def serve(listener: socket.socket, values: Mapping[str, str], environment:
                 await publish_root_ca(cluster.registry, _certificate(values).read_text())
                 await exits.enter_async_context(simulated_workloads(cluster, nodes))
             await exits.enter_async_context(
-                serve_on(
-                    listener, handler, ssl=context, authenticate=handler.authenticate, answers_too_large=True
-                )
+                serve_on(listener, handler, ssl=context, authenticate=handler.authenticate, answers_too_large=True)
             )
             await stop.requested.wait()
 
