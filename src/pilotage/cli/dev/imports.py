@@ -19,6 +19,7 @@ class ProgramImports:
     def __init__(self, text: str) -> None:
         self._text = text
         self._kept = frozenset(sys.modules)
+        self._kept_files = program_files()
         self.files: frozenset[str] = frozenset()
         """The files of the program, also those of an import that has failed."""
 
@@ -31,7 +32,7 @@ class ProgramImports:
         try:
             target = load_target(self._text)
         except BaseException as error:
-            self.files |= program_files(error)
+            self.files |= self._program_files(error)
             self._take_out()
             sys.modules.update(old)
             sys.path[:] = path
@@ -39,7 +40,7 @@ class ProgramImports:
         finally:
             sys.dont_write_bytecode = writes
         sys.path[:] = dict.fromkeys(sys.path)
-        self.files = frozenset(program_files())
+        self.files = self._program_files()
         return target
 
     def put_back(self, modules: dict[str, ModuleType]) -> None:
@@ -51,6 +52,9 @@ class ProgramImports:
         """The modules of the program."""
         files = program_files()
         return {name: each for name, each in [*sys.modules.items()] if name not in self._kept and _is_own(each, files)}
+
+    def _program_files(self, failed: BaseException | None = None) -> frozenset[str]:
+        return frozenset(program_files(failed) - self._kept_files)
 
     def _take_out(self) -> dict[str, ModuleType]:
         """Remove the modules of the program, so that the next import runs their files again."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pilotage.cli.dev.writes import ObjectDifference
 from pilotage.history.differences import Change, shown
+from pilotage.history.stories import Reconcile
 from pilotage.meta.text.counts import counted
 
 _MOST_OBJECTS = 20
@@ -22,7 +23,7 @@ _VERBS = {
 
 @dataclass(frozen=True, slots=True)
 class ReportLine:
-    """A line, and which style it has: `object`, `field`, `unwritten` or `total`."""
+    """A line, and which style it has: `object`, `field`, `unwritten`, `failed` or `total`."""
 
     style: str
     text: str
@@ -31,7 +32,7 @@ class ReportLine:
 
 
 def report(
-    differences: Sequence[ObjectDifference], reconciles: int, failed: int, seconds: float
+    differences: Sequence[ObjectDifference], reconciles: Sequence[Reconcile], seconds: float
 ) -> Iterator[ReportLine]:
     """The lines about a save, by some `seconds` later. Objects of one kind with the same differences are together."""
     groups = _grouped(differences)
@@ -39,11 +40,24 @@ def report(
         yield from _lines(group)
     if len(groups) > _MOST_OBJECTS:
         yield ReportLine("total", f"and {counted(len(groups) - _MOST_OBJECTS, 'more object')}")
-    errors = f", {failed} of them failed" if failed else ""
+    failed = [reconcile for reconcile in reconciles if reconcile.error is not None]
+    yield from _failures(failed)
+    errors = f" ({len(failed)} failed)" if failed else ""
     what = f"{counted(len(differences), 'object')} written differently" if differences else "no write differs"
-    yield ReportLine(
-        "total", f"{what}, after {counted(reconciles, 'reconcile')}{errors}, {seconds:.2f} s after the save"
-    )
+    after = f"{counted(len(reconciles), 'reconcile')}{errors}"
+    yield ReportLine("total", f"{what}, after {after}, {seconds:.2f} s after the save")
+
+
+def _failures(failed: Sequence[Reconcile]) -> Iterator[ReportLine]:
+    """The errors of reconciles, each once, with the objects that have it."""
+    objects: dict[tuple[str, str], list[str]] = {}
+    for each in failed:
+        name = f"{each.controller} {each.key}"
+        found = objects.setdefault((each.error or "", each.place), [])
+        found += [name] if name not in found else []
+    for (error, place), names in [*objects.items()][:_MOST_OBJECTS]:
+        more = f" and {counted(len(names) - 1, 'more object')}" if len(names) > 1 else ""
+        yield ReportLine("failed", f"{names[0]}{more} failed: {error}", place.partition(" in ")[0])
 
 
 def _grouped(differences: Sequence[ObjectDifference]) -> list[list[ObjectDifference]]:
@@ -56,7 +70,7 @@ def _grouped(differences: Sequence[ObjectDifference]) -> list[list[ObjectDiffere
 
 def _lines(group: Sequence[ObjectDifference]) -> Iterator[ReportLine]:
     first, others = group[0], len(group) - 1
-    more = f" and {counted(others, 'more')}" if others else ""
+    more = f" and {counted(others, 'more object')}" if others else ""
     yield ReportLine("object", f"{first.written}{more}{_VERBS.get(first.verb, '')}", first.place)
     lines = [
         *([ReportLine("unwritten", first.error)] if first.verb == "refused" else []),

@@ -26,7 +26,8 @@ from pilotage.kit.console.errors import CommandError
 from pilotage.kit.console.files import shown
 from pilotage.kit.console.manifestfiles import read_manifests
 from pilotage.kit.console.signals.stop import Stop
-from pilotage.kit.console.terminal import BOLD, CYAN, DIM, GREEN, YELLOW
+from pilotage.kit.console.terminal import BOLD, CYAN, DIM, GREEN, RED, YELLOW
+from pilotage.telemetry.lines import event_of
 from pilotage.telemetry.logs import filtered, logger
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 log = logger("pilotage.dev")
 POLL_SECONDS = 0.05
 """How often the files are looked at."""
-_STYLES = {"object": (CYAN,), "field": (), "unwritten": (YELLOW,), "total": (DIM,)}
-_INDENTS = {"object": "  ", "field": "      ", "unwritten": "      ", "total": "  "}
+_STYLES = {"object": (CYAN,), "field": (), "unwritten": (YELLOW,), "failed": (RED,), "total": (DIM,)}
+_INDENTS = {"object": "  ", "field": "      ", "unwritten": "      ", "failed": "  ", "total": "  "}
 
 
 class Session:
@@ -57,7 +58,12 @@ class Session:
         self._files = WatchedFiles(flags.filename)
         self._page = CurrentData()
         self._generation: Generation | None = None
+        """The version that runs."""
+        self._last: Generation | None = None
+        """The version that ran last."""
         self._narration = ExitStack()
+        self._is_replacing = False
+        """Whether a version takes over, whose errors the report has."""
 
     async def run(self) -> None:
         """Run until SIGINT or SIGTERM. Raises CommandError if the API server cannot be opened."""
@@ -65,6 +71,7 @@ class Session:
             async with AsyncExitStack() as exits:
                 base = await self._base(exits)
                 exits.push_async_callback(self._end)
+                self._files.begin(())
                 await self._begin(base)
                 while not stop.requested.is_set():
                     if saved := await self._pause(stop):
@@ -72,7 +79,7 @@ class Session:
 
     async def _base(self, exits: AsyncExitStack) -> Cluster:
         """The API server of the session, with what else runs on it."""
-        exits.enter_context(filtered(_is_news))
+        exits.enter_context(filtered(self._is_news))
         found = await exits.enter_async_context(environment_of(self._flags))
         log.info(f"Running {self._text} on {found.description}")
         await exits.enter_async_context(connect(found, self._terminal))
@@ -85,7 +92,6 @@ class Session:
 
     async def _begin(self, base: Cluster) -> None:
         """Run the program for the first time. If it cannot be loaded, the session waits for a change of its files."""
-        self._files.begin(())
         if await self._replace(base):
             await self._apply_samples(base)
             if self._generation is not None:
@@ -117,6 +123,9 @@ class Session:
             self._heading(saved.program)
             if problem := problem_of(saved.program):
                 self._problem(f"{problem}; {self._old_code}")
+            elif self._last is None:
+                await self._begin(base)
+                return
             else:
                 await self._replace(base, saved)
         if saved.samples:
@@ -135,15 +144,18 @@ class Session:
             self._problem(f"{error}; {self._old_code}")
             return False
         self._files.begin(self._imports.files)
-        old = self._generation
+        old, self._last = self._last, new
         await self._end()
         self._generation = new
         if saved is None:
             self._narrate(new)
+        self._is_replacing = saved is not None and not self._flags.traceback
         try:
             await new.start()
         except Exception:  # the next look at the program reports it
             return False
+        finally:
+            self._is_replacing = False
         self._page.show(new.manager.page_handler if self._options.ui else None)
         if saved is not None:
             self._report(old, new, saved)
@@ -157,11 +169,10 @@ class Session:
         """Show what the new version writes differently, and keep what the old one wanted of objects that the new one
         has not reconciled."""
         reconciles, before = new.reconciles(), old.stated.latest if old is not None else {}
-        failed = sum(reconcile.error is not None for reconcile in reconciles)
         definitions = changed_definitions(old.definitions if old is not None else (), new.definitions)
         differences = [*definitions, *written_differently(reconciles, before, new.stated.latest)]
         seconds = max(0.0, (time.time_ns() - saved.at_ns) / 1e9)
-        for line in report(differences, len(reconciles), failed, seconds):
+        for line in report(differences, reconciles, seconds):
             self._line(line)
         new.stated.latest = before | new.stated.latest
 
@@ -199,6 +210,13 @@ class Session:
         except CommandError as error:
             self._problem(str(error))
 
+    def _is_news(self, record: logging.LogRecord) -> bool:
+        """Whether a line is to be logged. That a version starts and stops is no news here, and errors of reconciles
+        are in the report while a version takes over."""
+        is_ours = record.name.startswith(("pilotage.controller", "pilotage.manager"))
+        is_reported = self._is_replacing and event_of(record).message == "Reconciler error"
+        return not is_ours or (record.levelno > logging.INFO and not is_reported)
+
     async def _end(self) -> None:
         """End the version that runs."""
         self._narration.close()
@@ -206,11 +224,6 @@ class Session:
         old, self._generation = self._generation, None
         if old is not None:
             await old.close()
-
-
-def _is_news(record: logging.LogRecord) -> bool:
-    """Whether a line is to be logged: that a version starts and stops is no news here."""
-    return record.levelno > logging.INFO or not record.name.startswith(("pilotage.controller", "pilotage.manager"))
 
 
 def _text(error: BaseException | None) -> str:
