@@ -108,14 +108,13 @@ class EmbeddedAPIServer:
 
 
 class SharedAPIServer(EmbeddedAPIServer):
-    """The API server of another cluster in this process, which opens and closes it."""
+    """The API server that another cluster of this process has opened, and that it closes."""
 
-    def __init__(self, other: EmbeddedAPIServer) -> None:
-        super().__init__(other._storage, other._tenant, other._clock)
-        self._other = other
+    def __init__(self, opened: EmbeddedAPIServer) -> None:
+        self._opened = opened
 
     async def open(self, exits: AsyncExitStack) -> Transport:
-        self.registry = self._other.registry
+        self.registry = self._opened.registry
         return self.registry
 
 

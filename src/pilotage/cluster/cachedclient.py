@@ -63,6 +63,11 @@ class CachedClient(Client):
         """A client with the same defaults that reads from the server."""
         return self._client._with(self._session)
 
+    async def wait_for_writes(self, kind: Kind) -> None:
+        """Wait until the cache shows what this program has written to a kind, for a reader of the informer itself."""
+        if not self._is_current(kind):
+            await self._wait_for_writes(kind, await self._session.collection(kind, ""))
+
     async def _get(self, kind: Kind, name: str, namespace: str, resource_version: str) -> Any:
         if resource_version or (self._live_kinds and gvk_of(kind) in self._live_kinds):
             return await super()._get(kind, name, namespace, resource_version)

@@ -15,6 +15,7 @@ from pilotage.cluster.apiserver import (
     EmbeddedAPIServer,
     NoAPIServer,
     RemoteAPIServer,
+    SharedAPIServer,
     no_server_to_watch,
 )
 from pilotage.cluster.events import EventAPI, EventBroadcaster, EventRecorder
@@ -138,16 +139,6 @@ class Cluster:
         return cls(server, scheme, chosen)
 
     @classmethod
-    def sharing(cls, other: Cluster) -> Cluster:
-        """Another client side of the embedded API server of an open cluster, with a scheme, a REST mapper and caches of
-        its own, for a second program in this process. The other cluster must stay open longer."""
-        from pilotage.cluster.apiserver import SharedAPIServer
-
-        if not isinstance(other._server, EmbeddedAPIServer):
-            raise InvalidDefinition("only an embedded cluster can be shared; connect to a remote one again")
-        return cls(SharedAPIServer(other._server), clock=other._clock)
-
-    @classmethod
     def connect(
         cls,
         url: str = "",
@@ -183,6 +174,15 @@ class Cluster:
         `scheme` has the classes of kinds.
         """
         return cls(NoAPIServer(), scheme)
+
+    def sibling(self, *, scheme: Scheme | None = None) -> Cluster:
+        """Another cluster on the same API server, for a program beside this one in the process: with clients, caches
+        and wrappers of its own, and with the classes of this cluster, or those of `scheme`. Caches of both wait for the
+        writes of both. Open it while this cluster is open."""
+        server = SharedAPIServer(self._server) if isinstance(self._server, EmbeddedAPIServer) else self._server
+        made = Cluster(server, scheme or self.scheme, self._clock)
+        made.writes = self.writes
+        return made
 
     @property
     def client(self) -> Client:
@@ -346,8 +346,8 @@ class Cluster:
         async with AsyncExitStack() as exits:
             routed = RoutedTransport(self._wrapped(await self._server.open(exits)), self._aggregations)
             transport = self._transport = TrackedTransport(FencedTransport(routed, self), self.writes, self.refusals)
-            if isinstance(self._server, EmbeddedAPIServer):
-                exits.callback(self._server.registry.observe(self.writes.note))
+            if isinstance(self._server, EmbeddedAPIServer) and not isinstance(self._server, SharedAPIServer):
+                self._server.registry.observe(self.writes.note)
             mapper = self.rest_mapper.attach(transport, immediate=self._server.immediate)
             await exits.enter_async_context(mapper)
             await exits.enter_async_context(self._events.attach(transport))

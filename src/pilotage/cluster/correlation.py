@@ -37,16 +37,20 @@ class ObjectReference(Value, frozen=True):
     name: str
     uid: str
     resource_version: str = ""
+    field_path: str = ""
 
     def document(self) -> dict[str, str]:
-        keys = ("apiVersion", "kind", "namespace", "name", "uid", "resourceVersion")
-        values = (self.api_version, self.kind, self.namespace, self.name, self.uid, self.resource_version)
+        keys = ("apiVersion", "kind", "namespace", "name", "uid", "resourceVersion", "fieldPath")
+        values = (
+            *(self.api_version, self.kind, self.namespace, self.name, self.uid, self.resource_version),
+            self.field_path,
+        )
         return {key: value for key, value in zip(keys, values, strict=True) if value}
 
     @property
     def identity(self) -> Hashable:
-        """What identifies the object, without its version."""
-        return self.api_version, self.kind, self.namespace, self.name, self.uid
+        """What identifies the object and its part, without its version."""
+        return self.api_version, self.kind, self.namespace, self.name, self.uid, self.field_path
 
 
 class Occurrence(Value, frozen=True):

@@ -55,18 +55,20 @@ class EventRecorder:
         action: str = "",
         related: Owner | None = None,
         annotations: Mapping[str, str] | None = None,
+        field_path: str = "",
     ) -> None:
         """Record an event about `obj`. It neither waits nor fails: an event that cannot be written is logged.
 
         `reason` is one word for machines (`Created`), `message` is for people. `action` is what the controller did or
         failed to do (`Scaling`); events.k8s.io/v1 requires it, and has the reason where it is not given. `related` is
-        another object that is involved. `annotations` go into the metadata of the Event. May be called from any thread.
+        another object that is involved. `annotations` go into the metadata of the Event. `field_path` is the part of
+        the object that it is about, as `spec.containers{web}`. May be called from any thread.
         """
         if type not in TYPES:
             raise InvalidDefinition(f"an event's type is Normal or Warning, not {type!r}")
         occurrence = Occurrence(
             component=self._component,
-            regarding=_reference(obj),
+            regarding=_reference(obj, field_path),
             type=type,
             reason=reason,
             message=message,
@@ -91,10 +93,10 @@ def _loop_time() -> float:
         return time.monotonic()
 
 
-def _reference(obj: Owner) -> ObjectReference:
-    metadata = obj.metadata
+def _reference(obj: Owner, field_path: str = "") -> ObjectReference:
+    meta = obj.metadata
     return ObjectReference(
-        obj.api_version, obj.kind, metadata.namespace, metadata.name, metadata.uid, metadata.resource_version
+        obj.api_version, obj.kind, meta.namespace, meta.name, meta.uid, meta.resource_version, field_path
     )
 
 

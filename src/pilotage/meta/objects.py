@@ -147,7 +147,10 @@ def updated(obj: Resource | Documented, origin: bytes | None = None) -> bytes:
         _refuse_unwritable(obj)
         raise
     if b"null" in data:  # what the encoder writes for NaN and infinity
-        _refuse_unwritable(obj)
+        from pilotage.meta.scalars.unwritable import has_infinite_number
+
+        if has_infinite_number(obj):
+            _refuse_unwritable(obj)
     return data
 
 

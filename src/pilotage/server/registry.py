@@ -145,10 +145,9 @@ class Registry:
         """What the background loops still have to do, as sentences: collections and terminations in progress."""
         return self._loops.busy()
 
-    def observe(self, observer: Note) -> Callable[[], None]:
-        """Call `observer` with every write of the background loops, and its answer; the returned function ends it."""
+    def observe(self, observer: Note) -> None:
+        """Call `observer` with every write of the background loops, and its answer."""
         self._observers.append(observer)
-        return lambda: self._observers.remove(observer)
 
     def note(self, request: APIRequest, answer: bytes) -> None:
         """Pass a write of a background loop to the observers."""

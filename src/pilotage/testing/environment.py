@@ -41,6 +41,7 @@ from pilotage.testing.waiting import Conditions, Expectation, Probe
 if TYPE_CHECKING:
     from pilotage.dashboard.gathering import Sources
     from pilotage.device.client.clientset import Devices
+    from pilotage.workloads import WorkloadOptions, Workloads
 
 T = TypeVar("T")
 
@@ -72,6 +73,7 @@ class Environment:
         self._launched = False
         self._reported = False
         self._failures: list[ReconcileFailure] = []
+        self._workloads: list[Workloads] = []
 
     @cached_property
     def client(self) -> Client:
@@ -111,9 +113,27 @@ class Environment:
                 _set_status(obj, status)
                 await self.client.update_status(obj)
 
+    @asynccontextmanager
+    async def workloads(
+        self, options: WorkloadOptions | None = None, *, nodes: int | None = None
+    ) -> AsyncIterator[Workloads]:
+        """Simulated workloads in the block: Deployments, StatefulSets, Jobs and the others get Pods, and the Pods
+        become ready, on this number of simulated nodes. `run_until_idle` waits for them, too."""
+        from pilotage.workloads import WorkloadOptions, Workloads
+
+        chosen = options or WorkloadOptions(seed=getattr(asyncio.get_running_loop(), "seed", 0))
+        if nodes is not None:
+            chosen = replace(chosen, nodes=nodes)
+        async with Workloads(self.cluster, chosen) as workloads:
+            self._workloads.append(workloads)
+            try:
+                yield workloads
+            finally:
+                self._workloads.remove(workloads)
+
     async def run_until_idle(self, timeout: Seconds | None = None, horizon: Seconds = 0) -> None:
         """Run the manager until nothing is left to do: `Manager.run_until_idle`. The manager keeps running until the
-        test ends.
+        test ends. With simulated workloads: until no Pod is starting or stopping, and nothing is left to do again.
 
         Raises NotIdle after `timeout` seconds (ten minutes of virtual time, or one of real time); its cause is the
         last error of a reconciler, if there was one.
@@ -124,12 +144,20 @@ class Environment:
             timeout = VIRTUAL_IDLE_SECONDS if virtual else WAIT_SECONDS
         self._check_open("call run_until_idle inside of the block")
         try:
-            await self.manager.run_until_idle(timeout, horizon)
+            await self._run_until_idle(amounts.seconds(timeout, "timeout"), amounts.seconds(horizon, "horizon"))
         except NotIdle as error:
             __tracebackhide__ = True
             self._reported = True
             cause = self._failures[-1].error if self._failures else None
             raise error.with_traceback(None) from cause  # without the frames of the manager
+
+    async def _run_until_idle(self, timeout: float, horizon: float) -> None:
+        if not self._workloads:
+            await self.manager.run_until_idle(timeout, horizon)
+            return
+        from pilotage.workloads.idle import run_until_idle
+
+        await run_until_idle(self.manager, self._workloads, timeout, horizon)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Manager]:

@@ -25,14 +25,15 @@ class Watched:
 
     def __init__(self, operator: str) -> None:
         self.file = write_operator(Path(), operator)
-        options = DevOptions(filename=[write_object(Path())], ui=False, simulate_workloads=False, explain=False)
+        self.sample = write_object(Path())
+        options = DevOptions(filename=[self.sample], ui=False, simulate_workloads=False, explain=False)
         self._output = io.StringIO()
         self.session = Session("hello.py", "hello", options, run_flags(options, Path()), Terminal(self._output))
 
     async def until(self, text: str) -> str:
         """Everything printed since the last call, once it has the text."""
         async with asyncio.timeout(30):
-            while text not in self._output.getvalue():
+            while text not in self._output.getvalue():  # noqa: ASYNC110 - of virtual time
                 await asyncio.sleep(0.01)
         printed = self._output.getvalue()
         self._output.seek(0)
@@ -165,5 +166,5 @@ async def test_samples_are_applied_again_when_they_change(capsys: pytest.Capture
 
 async def test_a_sample_that_cannot_be_applied_is_one_line() -> None:
     async with dev() as watched:
-        Path("world.yaml").write_text("kind: [")
+        watched.sample.write_text("kind: [")
         assert "pilotage: " in await watched.until("world.yaml:")

@@ -12,7 +12,7 @@ from pathlib import Path
 from pilotage.cli.serve.access import authenticator, client_authorities, trust_clients
 from pilotage.cli.serve.audit import audited
 from pilotage.cli.serve.options import ServeOptions
-from pilotage.cli.simulation import simulated_nodes, simulated_workloads
+from pilotage.cli.simulated import NODES, simulated, workload_options
 from pilotage.cluster import Cluster
 from pilotage.http import certificates, tls
 from pilotage.http.server import serve_on
@@ -40,11 +40,24 @@ async def serve(listener: socket.socket, values: Mapping[str, str], environment:
             await publish_authentication(cluster.registry, client_authorities(options))
             if nodes:
                 await publish_root_ca(cluster.registry, _certificate(values).read_text())
-                await exits.enter_async_context(simulated_workloads(cluster, nodes))
+                await exits.enter_async_context(simulated(cluster, workload_options(nodes, ())))
             await exits.enter_async_context(
                 serve_on(listener, handler, ssl=context, authenticate=handler.authenticate, answers_too_large=True)
             )
             await stop.requested.wait()
+
+
+def simulated_nodes(environment: Mapping[str, str]) -> int:
+    """How many nodes the environment of a suite asks for: PILOTAGE_NODES, with PILOTAGE_WORKLOADS=1; else 0.
+
+    Raises CommandError.
+    """
+    if environment.get("PILOTAGE_WORKLOADS", "").lower() not in ("1", "true", "yes", "on"):
+        return 0
+    text = environment.get("PILOTAGE_NODES", "") or str(NODES)
+    if not text.isdigit() or not int(text):
+        raise CommandError(f"PILOTAGE_NODES={text}: must be a number of nodes, such as 3")
+    return int(text)
 
 
 def serve_options(values: Mapping[str, str]) -> ServeOptions:

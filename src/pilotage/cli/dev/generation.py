@@ -12,18 +12,20 @@ from pilotage.cli.dev.stated import StatedObjects
 from pilotage.cli.program.target import Target
 from pilotage.cli.run.asked import explained
 from pilotage.cli.run.flags import manager_options
-from pilotage.cluster import Cluster
 from pilotage.kit.console.errors import CommandError
 from pilotage.manager.errors import ManagerStopped, NotIdle
 from pilotage.manager.installation import Installation
 from pilotage.manager.manager import Manager
+from pilotage.meta.mapping.scheme import Scheme
 from pilotage.schema.generate.crd import unchecked_crds
 from pilotage.tasks import cancel_all
+from pilotage.types import builtin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pilotage.cli.run.arguments import Flags
+    from pilotage.cluster import Cluster
     from pilotage.history.stories import Reconcile
     from pilotage.meta.documents import Document
 
@@ -42,7 +44,7 @@ class Generation:
                 f"{target.name} is a manager with a cluster of its own, which cannot be replaced after a change: name "
                 "a function setup(manager), or a reconciler class"
             )
-        cluster = Cluster.sharing(base)
+        cluster = base.sibling(scheme=Scheme(fallback=builtin.type_for))
         cluster.user_agent = name
         options = replace(manager_options(flags, name, "default"), handle_signals=False)
         self.target = target

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pilotage.cli import simulated
 from pilotage.cli.run.arguments import Flags
-from pilotage.cli.simulation import NODES
+from pilotage.cli.simulated import NODES
 from pilotage.kit.console.errors import CommandError
 from pilotage.kit.console.flags import storages
 from pilotage.kit.console.flags.fields import flag, shared, switch
@@ -39,7 +40,8 @@ class DevOptions:
         short="-f",
     )
     simulate_workloads: bool = switch("simulate nodes and Pods, so that Deployments become ready", default=True)
-    nodes: int = flag("N", f"how many nodes are simulated (default: {NODES})", NODES, type=positive)
+    nodes: int = flag("N", f"the number of simulated nodes (default: {NODES})", NODES, type=positive)
+    fault: Sequence[str] = simulated.faults()
     ui: bool = switch("serve the live page on this machine, and print its address", default=True)
     serve: tuple[str, int] | None = flag(
         "ADDR",

@@ -19,7 +19,7 @@ from pilotage.cli.program.modules import user_places
 from pilotage.cli.run.environment import connect, environment_of, serving
 from pilotage.cli.run.explaining import explaining
 from pilotage.cli.run.objects import FIELD_OWNER
-from pilotage.cli.simulation import simulated_workloads
+from pilotage.cli.simulated import simulated, workload_options
 from pilotage.errors import PilotageError
 from pilotage.kit.applying import ObjectApplier
 from pilotage.kit.console.errors import CommandError
@@ -85,7 +85,8 @@ class Session:
         await exits.enter_async_context(connect(found, self._terminal))
         await exits.enter_async_context(serving(found.cluster, self._flags, ()))
         if self._options.simulate_workloads:
-            await exits.enter_async_context(simulated_workloads(found.cluster, self._options.nodes))
+            workloads = workload_options(self._options.nodes, self._options.fault)
+            await exits.enter_async_context(simulated(found.cluster, workloads))
         if self._options.ui:
             await exits.enter_async_context(live_page(self._page, lambda url: self._terminal.line(f"Live page: {url}")))
         return found.cluster

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from pilotage.cli import simulated
 from pilotage.kit.console.flags import storages
 from pilotage.kit.console.flags.fields import add_flags, flag, shared, switch
 from pilotage.kit.console.flags.types import address, bind_address, log_level, names, positive, seconds
@@ -96,6 +97,12 @@ class Flags:
         action="append",
         short="-f",
     )
+    simulate_workloads: bool = switch(
+        "simulate workloads: Deployments, StatefulSets, Jobs and the others get Pods, which become ready on simulated "
+        "nodes"
+    )
+    nodes: int | None = simulated.nodes("--simulate-workloads")
+    fault: tuple[str, ...] = simulated.faults()
     until_idle: bool = switch("exit when everything is reconciled: 0, or 5 with a list of pending work")
     timeout: float | None = _seconds("how long --until-idle waits (default: 60; 0: no limit)")
     horizon: float | None = _seconds("--until-idle waits for what is due again within this time (default: 0)")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.run.arguments import LOG_FORMATS, MANAGER_FLAGS, Flags, variable
+from pilotage.cli.simulated import check_flags
 from pilotage.errors import InvalidDefinition
 from pilotage.kit.console.errors import CommandError
 from pilotage.kit.console.flags.fields import written
@@ -83,6 +84,7 @@ def _check(flags: Flags) -> None:
         )
     if flags.explain is not None:
         _check_explained(flags, flags.explain)
+    check_flags("--simulate-workloads", flags.simulate_workloads, flags.nodes, flags.fault)
     if flags.processes is not None:
         _check_processes(flags)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from pilotage.cli.run.environment import RunEnvironment, connect, environment_of
 from pilotage.cli.run.explaining import explaining
 from pilotage.cli.run.flags import check_manager_target, manager_options
 from pilotage.cli.run.objects import AppliedObjects
+from pilotage.cli.simulated import run_until_idle, simulated, workload_options
 from pilotage.cluster.installation import wait_served
 from pilotage.errors import NoMatch
 from pilotage.kit.console.errors import NOT_RECONCILED, CommandError, Interrupted, NotReconciled
@@ -35,6 +36,7 @@ from pilotage.telemetry.logs import logger
 if TYPE_CHECKING:
     from pilotage.cluster.cluster import Cluster
     from pilotage.meta.models import Resource
+    from pilotage.workloads import Workloads
 
 log = logger("pilotage.run")
 
@@ -50,6 +52,8 @@ class Program:
         self.name = name
         self.interruption: Interruption | None = None
         """What a signal does if the event loop does not respond to it."""
+        self.workloads: list[Workloads] = []
+        """The simulated workloads beside the program; the first of several processes has them."""
 
     async def run(self) -> None:
         """Run until a signal, or until idle, once or on a schedule. Raises errors of Pilotage, for one line."""
@@ -77,8 +81,14 @@ class Program:
                 if objects and process_number() <= 1:  # the first of several serves the webhooks that they go through
                     manager.add(AppliedObjects(manager.cluster.client, objects, found.namespace))
                 await exits.enter_async_context(serving(manager.cluster, self.flags, self.target.kinds))
+                self.workloads = await exits.enter_async_context(self._simulated(manager.cluster))
                 starting.set()
                 await self._start(manager)
+
+    def _simulated(self, cluster: Cluster) -> AbstractAsyncContextManager[list[Workloads]]:
+        flags = self.flags
+        is_here = flags.simulate_workloads and process_number() <= 1
+        return simulated(cluster, workload_options(flags.nodes, flags.fault) if is_here else None)
 
     @property
     def _shown_name(self) -> str:
@@ -163,7 +173,7 @@ class Program:
     async def _run_until_idle(self, manager: Manager) -> None:
         timeout, horizon = self.flags.idle_timeout, self.flags.horizon or 0
         if not self.flags.only:
-            await manager.run_until_idle(timeout, horizon)
+            await run_until_idle(manager, self.workloads, timeout, horizon)
             return
         resource, *namespaces, name = self.flags.only.split("/")
         mapping = await manager.rest_mapper.lookup(resource)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pilotage.cli import simulated
 from pilotage.kit.console.flags import storages
 from pilotage.kit.console.flags.fields import flag, shared
 from pilotage.kit.console.flags.types import address, controllers, count, names, size
@@ -98,5 +99,14 @@ class ServeOptions:
         "MEGABYTES", "the size at which the log is rotated; 0: never (default: 100)", 100, type=count
     )
     audit_log_maxbackup: int = flag("NUMBER", "how many rotated logs to keep; 0: all (default: 0)", 0, type=count)
+    workloads: bool = flag(
+        "",
+        "simulate workloads: Deployments, StatefulSets, Jobs and the others get Pods, which become ready on simulated "
+        "nodes",
+        False,
+        action="store_true",
+    )
+    nodes: int | None = simulated.nodes("--workloads")
+    fault: tuple[str, ...] = simulated.faults()
     address_flag: str = "--bind"
     """The flag of the address, for messages."""

@@ -12,6 +12,7 @@ from pilotage.cli.serve.certificate import ServingCertificate
 from pilotage.cli.serve.credentials import ServerCredentials, default_path, load_or_create
 from pilotage.cli.serve.kubeconfig import check_kubeconfig, kubeconfig_text, write_kubeconfig
 from pilotage.cli.serve.options import ServeOptions
+from pilotage.cli.simulated import check_flags, simulated, workload_options
 from pilotage.cluster import Cluster
 from pilotage.errors import InvalidDefinition
 from pilotage.http import certificates, server
@@ -30,6 +31,7 @@ async def serve(options: ServeOptions) -> None:
     On the first signal watches end at once and other requests have ten seconds. A second signal ends these too.
     """
     check_servable(options)  # before a new storage is created
+    check_flags("--workloads", options.workloads, options.nodes, options.fault)
     _keep_freed_memory()
     plugins = _admission_plugins(options)
     output, progress = standard_output(), standard_error()
@@ -52,6 +54,8 @@ async def serve(options: ServeOptions) -> None:
             )
             with progress.working("Creating certificates"):
                 url = await exits.enter_async_context(serve_cluster(cluster, options))
+            wanted = workload_options(options.nodes, options.fault) if options.workloads else None
+            await exits.enter_async_context(simulated(cluster, wanted))
             where = f"{shown} at {output.styled(url, BOLD)}"
             output.line(f"{output.styled('serving', GREEN)} {where}; press Ctrl-C to stop")
             output.line(f"{output.styled('try:', DIM)} kubectl --kubeconfig {options.kubeconfig} get namespaces")

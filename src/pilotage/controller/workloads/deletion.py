@@ -8,20 +8,45 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cmp_to_key
+from typing import Generic, Protocol, TypeVar
 
 from pilotage.controller.workloads.pods import READY, is_pod_active, is_pod_ready
 from pilotage.meta.conditions import find_status_condition
 from pilotage.meta.scalars import times
+from pilotage.meta.values import Value
 from pilotage.types.core.v1 import Pod
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 _NANOSECONDS = 10**9
 _INT32 = 2**31
+
+
+class Deletable(Protocol):
+    """What decides which Pod is deleted first."""
+
+    @property
+    def uid(self) -> str: ...
+    @property
+    def annotations(self) -> Mapping[str, str]: ...
+    @property
+    def node(self) -> str: ...
+    @property
+    def phase(self) -> str: ...
+    @property
+    def is_ready(self) -> bool: ...
+    @property
+    def ready_since(self) -> datetime | None: ...
+    @property
+    def most_restarts(self) -> tuple[int, int]: ...
+    @property
+    def created(self) -> datetime | None: ...
+
+
+D = TypeVar("D", bound=Deletable)
 
 
 def sort_for_deletion(
@@ -33,63 +58,90 @@ def sort_for_deletion(
     node with more of the `related` Pods (by default these), ready for a shorter time, restarted more often, younger.
     Times of the same magnitude count as equal, so that not always the youngest is deleted; `clock` returns the time.
     """
-    given, now = list(pods), clock()
+    given = list(pods)
     others = given if related is None else related
-    on_node = Counter(pod.spec.node_name for pod in others if is_pod_active(pod) and pod.spec is not None)
-    ranked = [_rank(pod, on_node, now) for pod in given]
-    return [each.pod for each in sorted(ranked, key=cmp_to_key(_compare))]
+    on_node = Counter((pod.spec.node_name or "") for pod in others if is_pod_active(pod) and pod.spec is not None)
+    return [each.pod for each in in_deletion_order([_read(pod) for pod in given], on_node, clock())]
 
 
-@dataclass(frozen=True, slots=True)
-class _Rank:
-    """What decides about a Pod; of two Pods, the one with the smaller `first` is deleted."""
+def in_deletion_order(pods: Iterable[D], on_node: Mapping[str, int], now: datetime) -> list[D]:
+    """The order of `sort_for_deletion` for Pods in another form; `on_node` are the numbers of related active Pods."""
+    groups: dict[tuple[int, ...], list[D]] = {}
+    for pod in pods:
+        groups.setdefault(_rank(pod, on_node), []).append(pod)
+    found: list[D] = []
+    for rank in sorted(groups):
+        ranked = [_Ranked(pod, _magnitude(now, pod.ready_since), _magnitude(now, pod.created)) for pod in groups[rank]]
+        found += [each.pod for each in sorted(ranked, key=cmp_to_key(_compare))]
+    return found
+
+
+class _ReadPod(Value, frozen=True):
+    """A Pod with the fields that decide."""
 
     pod: Pod
-    first: tuple[int, ...]
+    uid: str
+    annotations: dict[str, str]
+    node: str
+    phase: str
     is_ready: bool
     ready_since: datetime | None
-    restarts: tuple[int, int]
-    """The most restarts of a container, and of a sidecar."""
-    now: datetime
+    most_restarts: tuple[int, int]
+    created: datetime | None
 
 
-def _rank(pod: Pod, on_node: Counter[str | None], now: datetime) -> _Rank:
-    node = (pod.spec.node_name if pod.spec is not None else "") or ""
-    phase = _PHASES.get((pod.status.phase if pod.status is not None else "") or "", 0)
-    ready = is_pod_ready(pod)
-    first = (int(bool(node)), phase, int(ready), _cost(pod), -on_node[node])
-    return _Rank(pod, first, ready, _ready_since(pod), _restarts(pod), now)
+def _read(pod: Pod) -> _ReadPod:
+    meta, node = pod.metadata, (pod.spec.node_name if pod.spec is not None else "") or ""
+    phase = (pod.status.phase if pod.status is not None else "") or ""
+    ready = is_pod_ready(pod), _ready_since(pod)
+    return _ReadPod(pod, meta.uid, meta.annotations, node, phase, *ready, _most_restarts(pod), meta.creation_timestamp)
 
 
-def _compare(one: _Rank, other: _Rank) -> int:
-    if one.first != other.first:
-        return -1 if one.first < other.first else 1
-    if one.is_ready and one.ready_since != other.ready_since:
-        return _by_age(one.ready_since, other.ready_since, one, other)
-    if one.restarts != other.restarts:
-        return -1 if one.restarts > other.restarts else 1
-    ages = one.pod.metadata.creation_timestamp, other.pod.metadata.creation_timestamp
-    return _by_age(*ages, one, other) if ages[0] != ages[1] else 0
+class _Ranked(Value, Generic[D], frozen=True):
+    """Two Pods of one rank are compared by these."""
+
+    pod: D
+    ready_magnitude: int
+    age_magnitude: int
 
 
-def _by_age(since: datetime | None, other_since: datetime | None, one: _Rank, other: _Rank) -> int:
-    """The younger one first, by magnitude; without a time it is the youngest."""
-    if since is None or other_since is None:
-        return -1 if since is None else 1
-    difference = _magnitude(one.now, since) - _magnitude(one.now, other_since)
+def _rank(pod: Deletable, on_node: Mapping[str, int]) -> tuple[int, ...]:
+    """Of two Pods, the one with the smaller rank is deleted."""
+    cost = _cost(pod.annotations) if pod.annotations else 0
+    return int(bool(pod.node)), _PHASES.get(pod.phase, 0), int(pod.is_ready), cost, -on_node.get(pod.node, 0)
+
+
+def _compare(one: _Ranked[D], other: _Ranked[D]) -> int:
+    pod, against = one.pod, other.pod
+    if pod.is_ready and pod.ready_since != against.ready_since:
+        if pod.ready_since is None or against.ready_since is None:
+            return -1 if pod.ready_since is None else 1  # without a time it is the youngest
+        return _by_magnitude(one.ready_magnitude - other.ready_magnitude, pod, against)
+    if pod.most_restarts != against.most_restarts:
+        return -1 if pod.most_restarts > against.most_restarts else 1
+    if pod.created == against.created:
+        return 0
+    if pod.created is None or against.created is None:
+        return -1 if pod.created is None else 1
+    return _by_magnitude(one.age_magnitude - other.age_magnitude, pod, against)
+
+
+def _by_magnitude(difference: int, one: Deletable, other: Deletable) -> int:
     if difference:
         return -1 if difference < 0 else 1
-    return -1 if one.pod.metadata.uid < other.pod.metadata.uid else 1
+    return -1 if one.uid < other.uid else 1
 
 
-def _magnitude(now: datetime, since: datetime) -> int:
+def _magnitude(now: datetime, since: datetime | None) -> int:
+    if since is None:
+        return -1
     nanoseconds = (now - since).total_seconds() * _NANOSECONDS
-    return int(math.log10(nanoseconds)) if nanoseconds > 0 else -1
+    return int(math.log2(nanoseconds)) if nanoseconds > 0 else -1
 
 
-def _cost(pod: Pod) -> int:
+def _cost(annotations: Mapping[str, str]) -> int:
     """The cost in the annotation; 0 for none, and for one that is not an int32 as Go writes it."""
-    text = pod.metadata.annotations.get(DELETION_COST, "")
+    text = annotations.get(DELETION_COST, "")
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit()) or (digits != "0" and digits.startswith("0")) or text == "-0":
         return 0
@@ -101,7 +153,7 @@ def _ready_since(pod: Pod) -> datetime | None:
     return found.last_transition_time if found is not None and found.status == "True" else None
 
 
-def _restarts(pod: Pod) -> tuple[int, int]:
+def _most_restarts(pod: Pod) -> tuple[int, int]:
     if pod.status is None:
         return 0, 0
     sidecars: Sequence[str] = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -38,6 +39,25 @@ def unwritable(value: Any, path: str = "") -> Iterator[Cause]:
             yield invalid(path, ascii(value), "has half of a surrogate pair, which cannot be encoded as UTF-8")
         else:
             yield invalid(path, type(value).__name__, "a value of this type cannot be written as JSON")
+
+
+def has_infinite_number(value: Any) -> bool:
+    """Whether an object or a document has NaN or an infinity: the quick check of an object whose JSON has a null, as
+    the conditions of Pods have."""
+    if isinstance(value, float):
+        return not math.isfinite(value)
+    if isinstance(value, str):
+        return False
+    if isinstance(value, msgspec.Struct):
+        return any(map(has_infinite_number, msgspec.structs.astuple(value)))
+    if isinstance(value, dict):
+        return any(map(has_infinite_number, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(has_infinite_number, value))
+    return value is not None and not isinstance(value, _FINITE) and any(True for _ in unwritable(value))
+
+
+_FINITE = (int, bytes, datetime, timedelta)
 
 
 def _is_written(value: Any) -> bool:

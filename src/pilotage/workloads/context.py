@@ -1,0 +1,44 @@
+"""What the controllers of simulated workloads share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from random import Random
+
+from pilotage.client.client import Client
+from pilotage.cluster.events import EventRecorder
+from pilotage.manager.manager import Manager
+from pilotage.workloads.faults.faults import Faults
+from pilotage.workloads.nodes.simulated import SimulatedNodes
+from pilotage.workloads.options import WorkloadOptions
+from pilotage.workloads.pods.index import Pods
+from pilotage.workloads.progress import Progress
+from pilotage.workloads.recording import NO_EVENTS
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What each controller is set up with."""
+
+    manager: Manager
+    options: WorkloadOptions
+    pods: Pods
+    """All Pods, as controllers see them."""
+    nodes: SimulatedNodes
+    faults: Faults
+    progress: Progress
+    random: Random
+
+    @property
+    def client(self) -> Client:
+        """Reads from the cache, writes live."""
+        return self.manager.client
+
+    def clock(self) -> datetime:
+        """The current time of the API server."""
+        return self.manager.clock()
+
+    def recorder(self, component: str) -> EventRecorder:
+        """A recorder of Events with this component as their source, or one that records none."""
+        return self.manager.cluster.event_recorder_for(component) if self.options.events else NO_EVENTS

@@ -1,0 +1,1 @@
+"""Faults of simulated Pods: by name, for the containers that they select."""

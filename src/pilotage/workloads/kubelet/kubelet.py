@@ -1,0 +1,122 @@
+"""The kubelet of all simulated nodes: writes what becomes of their Pods."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from itertools import count
+
+from pilotage.controller.event import Event
+from pilotage.controller.request import Request
+from pilotage.controller.result import Result
+from pilotage.errors import Conflict, NotFound
+from pilotage.types.core.v1 import Container, Pod
+from pilotage.workloads.context import Context
+from pilotage.workloads.faults.behaviour import Behaviour
+from pilotage.workloads.faults.faults import annotation_problem
+from pilotage.workloads.kubelet.life import next_step
+from pilotage.workloads.kubelet.moment import Memory, Moment
+from pilotage.workloads.kubelet.nodes import host_ip
+
+_POD_NETWORK = (10, 244)
+_Key = tuple[str, str]
+
+
+class Kubelet:
+    """Reconciles each Pod on a simulated node: takes the steps that are due, and comes back when the next one is."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._recorder = context.recorder("kubelet")
+        self._memory: dict[_Key, tuple[str, Memory]] = {}
+        self._written: dict[_Key, str] = {}
+        self._images: dict[str, set[str]] = {}
+        self._addresses = count(1)
+
+    def concerns(self, event: Event) -> bool:
+        """Whether an event is about a Pod on a simulated node, and not the result of a write of the kubelet itself."""
+        pod = self._context.pods.get(event.namespace, event.name)
+        if pod is None:
+            return (event.namespace, event.name) in self._memory
+        return self._context.nodes.is_alive(pod.node) and self._written.get(pod.key) != pod.resource_version
+
+    async def reconcile(self, request: Request) -> Result | None:
+        """Take the steps of one Pod that are due."""
+        context, key = self._context, (request.namespace, request.name)
+        view = context.pods.get(*key)
+        if view is None:
+            self._forget(key)
+            return None
+        if not context.nodes.is_alive(view.node):
+            return None
+        before = await context.client.get(Pod, request)
+        pod = await context.client.get(Pod, request)  # changed below
+        moment = self._moment(pod, view.node, key)
+        is_over = next_step(pod, moment)
+        if pod.status != before.status and not await self._write(pod, key):
+            return Result(requeue=True)
+        for event in moment.events:
+            self._recorder.event(pod, event.type, event.reason, event.message, field_path=event.field_path)
+        if is_over and pod.metadata.deletion_timestamp is not None:
+            await self._remove(pod)
+            return None
+        context.progress.set(key, moment.next if moment.is_progress else None)
+        if moment.next is None:
+            return None
+        return Result(requeue_after=max((moment.next - moment.now).total_seconds(), 0.001))
+
+    def _moment(self, pod: Pod, node: str, key: _Key) -> Moment:
+        uid, memory = self._memory.get(key, ("", Memory()))
+        if uid != pod.metadata.uid:
+            memory = Memory()
+            self._memory[key] = pod.metadata.uid, memory
+            if problem := annotation_problem(pod):
+                self._recorder.event(pod, "Warning", "InvalidFault", problem)
+        return Moment(
+            now=_now(self._context),
+            behaviour=partial(self._behaviour, pod),
+            images=self._images.setdefault(node, set()),
+            memory=memory,
+            ip=self._next_address,
+            host_ip=host_ip(node),
+        )
+
+    def _behaviour(self, pod: Pod, container: Container) -> Behaviour:
+        statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses) if pod.status else ()
+        restarts = next((one.restart_count for one in statuses if one.name == container.name), 0)
+        return self._context.faults.behaviour_of(pod, container, restarts)
+
+    def _next_address(self) -> str:
+        """The next address of the network of Pods."""
+        number = next(self._addresses)
+        first, second = _POD_NETWORK
+        return f"{first}.{second + number // 65_000}.{number // 250 % 260}.{number % 250 + 2}"
+
+    async def _write(self, pod: Pod, key: _Key) -> bool:
+        """Write the status; False if the Pod has changed in the meantime."""
+        try:
+            await self._context.client.update_status(pod)
+        except Conflict:
+            return False
+        except NotFound:
+            return True
+        self._written[key] = pod.metadata.resource_version
+        return True
+
+    async def _remove(self, pod: Pod) -> None:
+        """Confirm that nothing of a deleted Pod is left on the node. A Pod with finalizers stays."""
+        if pod.metadata.deletion_grace_period_seconds == 0 and pod.metadata.finalizers:
+            return
+        try:
+            await self._context.client.delete(pod, grace_period_seconds=0, uid=pod.metadata.uid)
+        except (NotFound, Conflict):
+            return
+
+    def _forget(self, key: _Key) -> None:
+        self._memory.pop(key, None)
+        self._written.pop(key, None)
+        self._context.progress.set(key, None)
+
+
+def _now(context: Context) -> datetime:
+    return context.clock()

@@ -1,0 +1,1 @@
+"""What the controllers share: Pods as they see them, creating, deleting and adopting them."""

@@ -1,0 +1,39 @@
+"""ReplicaSets: each has the number of Pods that it asks for. ReplicationControllers are the same under another kind.
+
+- `status`: what to do and what to report, decided from the Pods
+- `reconciler`: reads, creates, deletes and writes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pilotage.controller.builder import ControllerBuilder
+from pilotage.controller.options import ControllerOptions
+from pilotage.types.apps.v1 import ReplicaSet
+from pilotage.types.core.v1 import Pod
+from pilotage.workloads.context import Context
+from pilotage.workloads.pods.orphans import adopters
+from pilotage.workloads.replicasets.reconciler import K, ReplicaReconciler, selector_of
+from pilotage.workloads.replicasets.status import Owner
+
+CONCURRENT_SYNCS = 5
+"""How many ReplicaSets are reconciled at a time, as by default in Kubernetes."""
+
+
+def setup(context: Context) -> None:
+    """Add the controller of ReplicaSets."""
+    set_up_kind(context, ReplicaSet, "replicaset-controller", "replicaset-controller")
+
+
+def set_up_kind(context: Context, kind: type[K], name: str, component: str) -> None:
+    """Add the controller of a kind that keeps a number of Pods."""
+    builder = ControllerBuilder(context.manager).for_(kind).owns(Pod).named(name)
+    builder.watches(Pod, adopters(context.manager.cache, kind, _selects))
+    builder.with_options(ControllerOptions(max_concurrent_reconciles=CONCURRENT_SYNCS))
+    builder.complete(ReplicaReconciler(context, kind, component).reconcile)
+
+
+def _selects(owner: Owner, labels: Mapping[str, str]) -> bool:
+    selector = selector_of(owner)
+    return bool(selector) and selector.matches(labels)
