@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -100,8 +101,10 @@ func started(t *testing.T) (*envtest.Environment, client.Client) {
 		t.Logf("envtest stopped in %.2f s", time.Since(began).Seconds())
 	})
 	options := environment.WebhookInstallOptions
+	severalManagers := true // one for each test, and controllers with the same names
 	manager, err := ctrl.NewManager(config, ctrl.Options{
-		Metrics: server.Options{BindAddress: "0"},
+		Metrics:    server.Options{BindAddress: "0"},
+		Controller: ctrlconfig.Controller{SkipNameValidation: &severalManagers},
 		WebhookServer: webhook.NewServer(webhook.Options{
 			Host: options.LocalServingHost, Port: options.LocalServingPort, CertDir: options.LocalServingCertDir,
 		}),
