@@ -90,6 +90,11 @@ class Event(Generic[T_co]):
         return self._change.old
 
     @property
+    def new_data(self) -> bytes | None:
+        """The object as it is now in its JSON form, not decoded; None for a delete."""
+        return self._change.new_data
+
+    @property
     def name(self) -> str:
         """The name of `object`; empty where the event has none."""
         return self._change.name

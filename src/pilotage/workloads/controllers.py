@@ -14,8 +14,16 @@ Setup = Callable[[Context], None]
 
 MODULES: Mapping[str, str] = MappingProxyType(
     {
+        "deployment-controller": "deployments",
+        "daemonset-controller": "daemonsets",
+        "statefulset-controller": "statefulsets",
+        "job-controller": "jobs",
+        "cronjob-controller": "cronjobs",
+        "ttl-after-finished-controller": "ttlafterfinished",
+        "pod-garbage-collector-controller": "podgc",
         "replicaset-controller": "replicasets",
         "replicationcontroller-controller": "replicasets.replicationcontrollers",
+        "scheduler": "scheduling",
         "kubelet": "kubelet",
     }
 )

@@ -1,4 +1,7 @@
-"""The schedules of CronJobs: five fields as in a crontab, or `@hourly` and the like, or `@every 1h30m`."""
+"""The schedules of CronJobs: five fields as in a crontab, or `@hourly` and the like, or `@every 1h30m`.
+
+They have the meaning of the library that Kubernetes uses, robfig/cron.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,19 @@ from zoneinfo import ZoneInfo
 
 from pilotage.meta.causes import shown
 from pilotage.meta.scalars.times import Duration
+from pilotage.meta.values import Value
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_DESCRIPTORS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
+_DESCRIPTORS = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
 _is_number = re.compile(r"[+-]?[0-9]+", re.ASCII).fullmatch
 _is_zone_part = re.compile(r"[A-Za-z._0-9+][A-Za-z.\-_0-9+]{0,13}", re.ASCII).fullmatch
 _INT64 = 2**63
@@ -34,18 +46,41 @@ _FIELDS = (
 )
 
 
-def schedule_problem(schedule: str) -> str:
-    """Why a text is not a schedule; empty if it is one."""
-    text = schedule
+class Schedule(Value, frozen=True):
+    """When a CronJob runs: at the times that the fields select, or `every` so many seconds."""
+
+    minutes: frozenset[int] = frozenset()
+    hours: frozenset[int] = frozenset()
+    days: frozenset[int] = frozenset()
+    months: frozenset[int] = frozenset()
+    weekdays: frozenset[int] = frozenset()
+    """Sunday is 0."""
+    needs_both_days: bool = False
+    """Whether a day must be in `days` and in `weekdays`; otherwise in one of them."""
+    every: int = 0
+    """Seconds; 0 for a schedule with fields."""
+    zone: str = ""
+    """The zone in the schedule itself (`TZ=Europe/Berlin 0 5 * * *`)."""
+
+
+@lru_cache(maxsize=1000)
+def parse_schedule(schedule: str) -> Schedule:
+    """Parse a schedule. Raises ValueError with the message of Kubernetes."""
+    zone, text = "", schedule
     if text.startswith(("TZ=", "CRON_TZ=")):
         zone, blank, text = text.partition("=")[2].partition(" ")
         if not blank:
-            return "time zone without a schedule"
+            raise ValueError("time zone without a schedule")
         if problem := zone_problem(zone):
-            return f"provided bad location {zone}: {problem}"
+            raise ValueError(f"provided bad location {zone}: {problem}")
         text = text.strip()
+    return _descriptor(text, zone) if text.startswith("@") else _schedule(text.split(), zone)
+
+
+def schedule_problem(schedule: str) -> str:
+    """Why a text is not a schedule; empty if it is one."""
     try:
-        _check_descriptor(text) if text.startswith("@") else _check_fields(text.split())
+        parse_schedule(schedule)
     except ValueError as error:
         return str(error)
     return ""
@@ -76,32 +111,39 @@ def _has_zones() -> bool:
     return _is_zone("Europe/London")
 
 
-def _check_descriptor(text: str) -> None:
-    if text in _DESCRIPTORS:
-        return
+def _descriptor(text: str, zone: str) -> Schedule:
+    if (fields := _DESCRIPTORS.get(text)) is not None:
+        return _schedule(fields.split(), zone)
     if not text.startswith("@every "):
         raise ValueError(f"unrecognized descriptor: {text}")
     duration = text.removeprefix("@every ")
     try:
-        Duration.parse(duration)
+        seconds = Duration.parse(duration).total_seconds()
     except ValueError:
         problem = f"time: invalid duration {shown(duration)}"
         raise ValueError(f"failed to parse duration {text}: {problem}") from None
+    return Schedule(every=max(1, int(seconds)))
 
 
-def _check_fields(fields: list[str]) -> None:
+def _schedule(fields: list[str], zone: str) -> Schedule:
     if len(fields) != len(_FIELDS):
         raise ValueError(f"expected exactly {len(_FIELDS)} fields, found {len(fields)}: [{' '.join(fields)}]")
-    for text, bounds in zip(fields, _FIELDS, strict=True):
-        for expression in text.split(","):
-            if expression:
-                _check_range(expression, bounds)
+    parsed = [_values(text, bounds) for text, bounds in zip(fields, _FIELDS, strict=True)]
+    minutes, hours, days, months, weekdays = (values for values, _ in parsed)
+    return Schedule(minutes, hours, days, months, weekdays, parsed[2][1] or parsed[4][1], zone=zone)
 
 
-def _check_range(expression: str, bounds: _Bounds) -> None:
+def _values(text: str, bounds: _Bounds) -> tuple[frozenset[int], bool]:
+    """The values of a field, and whether it has a star."""
+    ranges = [_range(expression, bounds) for expression in text.split(",") if expression]
+    return frozenset(value for span, _ in ranges for value in span), any(star for _, star in ranges)
+
+
+def _range(expression: str, bounds: _Bounds) -> tuple[range, bool]:
     span, *steps = expression.split("/")
     low, *high = span.split("-")
-    if low in ("*", "?"):
+    star = low in ("*", "?")
+    if star:
         start, end = bounds.least, bounds.most
     else:
         start = _number(low, bounds)
@@ -121,6 +163,7 @@ def _check_range(expression: str, bounds: _Bounds) -> None:
         raise ValueError(f"beginning of range ({start}) beyond end of range ({end}): {expression}")
     if step == 0:
         raise ValueError(f"step of range should be a positive number: {expression}")
+    return range(start, end + 1, step), star and step <= 1
 
 
 def _number(text: str, bounds: _Bounds) -> int:

@@ -57,10 +57,10 @@ class Kubelet:
             return Result(requeue=True)
         for event in moment.events:
             self._recorder.event(pod, event.type, event.reason, event.message, field_path=event.field_path)
+        context.progress.set(key, moment.next if moment.is_progress and not is_over else None)
         if is_over and pod.metadata.deletion_timestamp is not None:
             await self._remove(pod)
             return None
-        context.progress.set(key, moment.next if moment.is_progress else None)
         if moment.next is None:
             return None
         return Result(requeue_after=max((moment.next - moment.now).total_seconds(), 0.001))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeVar
 
 from pilotage.client.client import Client
@@ -30,6 +30,8 @@ class Candidate(NamedTuple):
     controller_uid: str
     """Empty where no object controls it."""
     is_being_deleted: bool
+    is_member: bool = True
+    """False for an object that its controller does not want, whatever its labels: a Pod of another name."""
 
 
 def pod_candidate(pod: PodView) -> Candidate:
@@ -47,7 +49,7 @@ def candidate(obj: Resource) -> Candidate:
 def claim_of(owner: Resource, selector: Selector, found: Candidate) -> Claim:
     """What a controller does with an object: one that it controls and selects is its own, one that it selects and that
     has no controller is adopted, one that it controls and does not select is released."""
-    selected = selector.matches(found.labels)
+    selected = found.is_member and selector.matches(found.labels)
     is_deleting = owner.metadata.deletion_timestamp is not None
     if found.controller_uid:
         if found.controller_uid != owner.metadata.uid:
@@ -59,11 +61,18 @@ def claim_of(owner: Resource, selector: Selector, found: Candidate) -> Claim:
 
 
 async def claim(
-    client: Client, owner: Resource, selector: Selector, objects: Iterable[T], describe: Callable[[T], Candidate]
+    client: Client,
+    owner: Resource,
+    selector: Selector,
+    objects: Iterable[T],
+    describe: Callable[[T], Candidate],
+    *,
+    finalizers: Sequence[str] = (),
 ) -> list[T]:
     """The objects that `owner` controls and selects, with those that it adopts here; others are released.
 
-    Before the first adoption the owner is read from the server, because it may have been deleted in the meantime.
+    An adopted object gets the `finalizers`, and one that is released loses them. Before the first adoption the owner is
+    read from the server, because it may have been deleted in the meantime.
     """
     claimed: list[T] = []
     alive: bool | None = None
@@ -72,12 +81,13 @@ async def claim(
         decision = claim_of(owner, selector, found)
         if decision == "adopt":
             alive = await _is_alive(client, owner) if alive is None else alive
-            if alive and await _adopt(client, owner, found):
+            if alive and await _adopt(client, owner, found, finalizers):
                 claimed.append(obj)
         elif decision == "own":
             claimed.append(obj)
         elif decision == "release":
-            await _patch(client, found, [{"$patch": "delete", "uid": owner.metadata.uid}])
+            removed = {"$deleteFromPrimitiveList/finalizers": list(finalizers)} if finalizers else {}
+            await _patch(client, found, [{"$patch": "delete", "uid": owner.metadata.uid}], removed)
     return claimed
 
 
@@ -86,7 +96,7 @@ async def _is_alive(client: Client, owner: Resource) -> bool:
     return live is not None and live.metadata.uid == owner.metadata.uid and live.metadata.deletion_timestamp is None
 
 
-async def _adopt(client: Client, owner: Resource, found: Candidate) -> bool:
+async def _adopt(client: Client, owner: Resource, found: Candidate, finalizers: Sequence[str]) -> bool:
     resource = type(owner).__resource__
     reference = {
         "apiVersion": resource.gvk.api_version,
@@ -96,12 +106,14 @@ async def _adopt(client: Client, owner: Resource, found: Candidate) -> bool:
         "controller": True,
         "blockOwnerDeletion": True,
     }
-    return await _patch(client, found, [reference])
+    return await _patch(client, found, [reference], {"finalizers": list(finalizers)} if finalizers else {})
 
 
-async def _patch(client: Client, found: Candidate, references: list[dict[str, object]]) -> bool:
+async def _patch(
+    client: Client, found: Candidate, references: list[dict[str, object]], metadata: Mapping[str, object]
+) -> bool:
     """Patch the owners of an object; False if it was deleted, or if another object has its name now."""
-    patch = {"metadata": {"uid": found.uid, "ownerReferences": references}}
+    patch = {"metadata": {"uid": found.uid, "ownerReferences": references, **metadata}}
     try:
         await client.patch(
             found.kind, raw_patch(PatchType.STRATEGIC, patch), name=found.name, namespace=found.namespace

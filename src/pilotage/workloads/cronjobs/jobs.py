@@ -1,0 +1,41 @@
+"""The Jobs of CronJobs, kept up to date by the events of Jobs."""
+
+from __future__ import annotations
+
+from pilotage.controller.event import Event
+from pilotage.controller.request import Request
+from pilotage.types.batch.v1 import Job
+from pilotage.workloads.jobs.view import JobView, view_of
+
+Key = tuple[str, str]
+
+
+class ControlledJobs:
+    """Views of the Jobs that an object controls, by the namespace and the name of that object."""
+
+    def __init__(self) -> None:
+        self._all: dict[Key, JobView] = {}
+        self._controlled: dict[Key, dict[str, JobView]] = {}
+
+    def of(self, namespace: str, controller: str) -> list[JobView]:
+        return list(self._controlled.get((namespace, controller), {}).values())
+
+    def requests(self, event: Event[Job]) -> list[Request]:
+        """The handler of events of Jobs: notes the Job, and requests its controllers if their status may change."""
+        data = event.new_data
+        view = view_of(data) if data is not None else None
+        key = event.namespace, event.name
+        before = self._all.pop(key, None)
+        if before is not None and before.controller_name:
+            group = self._controlled[before.namespace, before.controller_name]
+            del group[before.name]
+            if not group:
+                del self._controlled[before.namespace, before.controller_name]
+        if view is not None:
+            self._all[key] = view
+            if view.controller_name:
+                self._controlled.setdefault((view.namespace, view.controller_name), {})[view.name] = view
+        if before == view:
+            return []
+        names = {one.controller_name for one in (before, view) if one is not None and one.controller_name}
+        return [Request(name, event.namespace) for name in sorted(names)]
