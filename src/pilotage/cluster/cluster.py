@@ -175,11 +175,12 @@ class Cluster:
         """
         return cls(NoAPIServer(), scheme)
 
-    def sibling(self) -> Cluster:
+    def sibling(self, *, scheme: Scheme | None = None) -> Cluster:
         """Another cluster on the same API server, for a program beside this one in the process: with clients, caches
-        and wrappers of its own. Caches of both wait for the writes of both. Open it while this cluster is open."""
+        and wrappers of its own, and with the classes of this cluster, or those of `scheme`. Caches of both wait for the
+        writes of both. Open it while this cluster is open."""
         server = SharedAPIServer(self._server) if isinstance(self._server, EmbeddedAPIServer) else self._server
-        made = Cluster(server, self.scheme, self._clock)
+        made = Cluster(server, scheme or self.scheme, self._clock)
         made.writes = self.writes
         return made
 
