@@ -80,7 +80,7 @@ class Event(Generic[T_co]):
 
     @property
     def object(self) -> T_co:
-        """The object as it is now; of a deleted one, its last state. None where the event has none."""
+        """The object as it is now; of a deleted one, its last state. None where the event has no object."""
         change = self._change
         return cast(T_co, change.new if change.new is not None else change.old)
 
@@ -91,7 +91,7 @@ class Event(Generic[T_co]):
 
     @property
     def name(self) -> str:
-        """The name of `object`; empty where the event has none."""
+        """The name of `object`; empty where the event has no object."""
         return self._change.name
 
     @property
@@ -192,5 +192,5 @@ def _header(obj: Any) -> Header | None:
         return obj.header
     metadata = getattr(obj, "metadata", None)
     if not isinstance(metadata, ObjectMeta):
-        raise DecodeError(f"an event is about an object with metadata, and {type(obj).__name__} has none")
+        raise DecodeError(f"an event is about an object with metadata, and {type(obj).__name__} has no metadata")
     return Header(**{name: getattr(metadata, name) for name in Header.__struct_fields__})

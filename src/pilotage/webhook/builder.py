@@ -50,7 +50,7 @@ class _Handler:
     make: Callable[[Any], AdmissionHandler]
     path: str
     operations: Sequence[str] = ()
-    """Those that it is called for; empty: those of the registration, or the usual ones."""
+    """The operations that it is called for; empty: the operations of the registration, or the usual ones."""
 
 
 class WebhookManager(Protocol):
@@ -256,7 +256,8 @@ def webhook_path(gvk: GroupVersionKind, *, mutating: bool) -> str:
 
 
 def _plural(kind: forms.Kind) -> str:
-    """The resource of a kind. Without a class, that of a built-in kind is known, and others follow the rules."""
+    """The resource of a kind. Without a class, the resource of a built-in kind is known, and others follow the
+    rules."""
     known = kind if isinstance(kind, type) else builtin.type_for(forms.gvk_of(kind))
     return known.__resource__.plural if known is not None else plural_of(forms.gvk_of(kind).kind)
 

@@ -179,7 +179,7 @@ def test_a_kind_with_a_name_of_kubernetes_is_pointed_out(
     assert cli.main(["create", "api", "Deployment"]) == 0
     assert capsys.readouterr().err == (
         "note: Kubernetes has a kind Deployment, too. This is another one, in the group guestbook.example.com; a "
-        "controller for that of Kubernetes is `pilotage create controller Deployment`\n"
+        "controller for the kind of Kubernetes is `pilotage create controller Deployment`\n"
     )
     assert cli.main(["create", "api", "Guestbook"]) == 0
     assert capsys.readouterr().err == ""

@@ -96,7 +96,7 @@ class RESTMapper:
     def mapping_for(self, resource: str | GroupVersionResource) -> RESTMapping:
         """The mapping for a name. Raises NoMatch, and AmbiguousMatch if several groups have it.
 
-        The core group goes before all others, as in kubectl: `events` are those of `v1`.
+        The core group goes before all others, as in kubectl: `events` are the events of `v1`.
         """
         found = self.mappings_for(resource)
         if not found:
@@ -189,7 +189,7 @@ def _grouped(named: Iterable[tuple[K, RESTMapping]]) -> dict[K, list[RESTMapping
     for name, mapping in named:
         result.setdefault(name, []).append(mapping)
     for found in result.values():
-        if len(found) > 1:  # few of them: most names are those of one resource
+        if len(found) > 1:  # few of them: most names belong to one resource
             found.sort(key=_preference)
     return result
 
