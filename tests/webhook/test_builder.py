@@ -150,6 +150,7 @@ def _in(module: str, handler: type[Labels]) -> Labels:
     [
         ("greetings.webhooks.pods", "greetings-mutate-v1.pods.core"),
         ("Greeting_Service", "greeting-service-mutate-v1.pods.core"),
+        ("a" * 100, f"{'a' * 40}-mutate-v1.pods.core"),
         ("__main__", f"{Path(sys.modules['__main__'].__file__ or '').stem}-mutate-v1.pods.core".replace("__", "")),
     ],
 )

@@ -22,6 +22,8 @@ from pilotage.webhook.ownership import FieldPath
 MUTATING = GroupVersionKind("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration")
 VALIDATING = GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
 
+_PROGRAM_CHARACTERS = 40
+"""Of the name of a program, so that the first part of a webhook's name has no more than 63 characters."""
 OPERATIONS = (CREATE, UPDATE, DELETE, CONNECT, "*")
 
 
@@ -114,7 +116,7 @@ def program_of(handler: object) -> str:
     package = str(getattr(handler, "__module__", "")).partition(".")[0]
     file = PurePath(getattr(sys.modules.get(package), "__file__", None) or "")
     program = package if file.stem in ("", "__init__") else file.stem  # a program that is run has the name __main__
-    return re.sub(r"[^a-z0-9]+", "-", program.lower()).strip("-")
+    return re.sub(r"[^a-z0-9]+", "-", program.lower())[:_PROGRAM_CHARACTERS].strip("-")
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,10 +112,6 @@ class RESTMapper:
         """The kind for a name. Raises as `mapping_for`."""
         return self.mapping_for(resource).gvk
 
-    def kinds_for(self, resource: str | GroupVersionResource) -> list[GroupVersionKind]:
-        """All kinds and versions with this name; empty if there is none."""
-        return list(dict.fromkeys(mapping.gvk for mapping in self.mappings_for(resource)))
-
     def resource_for(self, resource: str | GroupVersionResource) -> GroupVersionResource:
         """The full name of the resource for a name. Raises as `mapping_for`."""
         return self.mapping_for(resource).resource
