@@ -13,7 +13,7 @@ import pytest
 from pilotage.dashboard import stream as streams
 from pilotage.dashboard.stream import ROWS, Frames, Stream
 from pilotage.dashboard.values import Leader, Overview, Program, Summary, Watch
-from pilotage.history.records import Run
+from pilotage.history.runs import Run
 
 from .records import BOOK, NOON, Happened, new_history, recorded
 

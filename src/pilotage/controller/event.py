@@ -7,6 +7,7 @@ from typing import Any, Generic, Literal, Protocol, cast
 
 from pilotage.cache.event import ChangeType
 from pilotage.errors import DecodeError
+from pilotage.history.records import EventContent
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.objects import Header, origin_of
 from pilotage.meta.typevars import T, T_co
@@ -15,15 +16,11 @@ from pilotage.meta.unstructured import Unstructured
 EventType = ChangeType | Literal["generic"]
 
 
-class EventData(Protocol[T_co]):
-    """The content of an event: the `InformerEvent` of a cache, or objects that the program has."""
+class EventData(EventContent, Protocol[T_co]):
+    """An event with its objects: the `InformerEvent` of a cache, or objects that the program has."""
 
     @property
     def type(self) -> EventType: ...
-    @property
-    def namespace(self) -> str: ...
-    @property
-    def name(self) -> str: ...
     @property
     def old(self) -> T_co | None: ...
     @property
@@ -33,15 +30,7 @@ class EventData(Protocol[T_co]):
     @property
     def new_header(self) -> Header | None: ...
     @property
-    def old_data(self) -> bytes | None: ...
-    @property
-    def new_data(self) -> bytes | None: ...
-    @property
-    def is_in_initial_list(self) -> bool: ...
-    @property
     def unknown_final_state(self) -> bool: ...
-    @property
-    def is_unchanged(self) -> bool: ...
 
 
 class Event(Generic[T_co]):

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import msgspec
 
 from pilotage.dashboard.values import Changed, Overview, Summaries, Summary, encode
-from pilotage.history.records import Run
+from pilotage.history.runs import Run
 
 TICK = 0.25
 """Seconds between two looks at the history."""

@@ -21,9 +21,9 @@ from pilotage.history.records import (
     Note,
     ReadNote,
     RetryNote,
-    Run,
     Step,
 )
+from pilotage.history.runs import Run
 from pilotage.history.secrets import Hider
 from pilotage.history.stories import IDENTITY, NO_KIND, Cause, LogLine, Read, Reconcile, Write
 from pilotage.meta import objects
@@ -54,14 +54,14 @@ class StoryBuilder:
 
     def reconcile(self, run: Run) -> Reconcile:
         """The story of one reconcile, as far as it has come."""
-        journal, request, history = run.journal, run.request, self._history
+        controller, request, history = run.controller, run.request, self._history
         causes = {id(note): (at, note) for at, note in run.causes() if not _is_early(run, at, note)}
         attempt = {id(note) for _, note in run.notes}
         first = min((at for at, _ in run.notes), default=run.began)
         return Reconcile(
             number=run.number,
-            controller=journal.controller,
-            kind=journal.kind or NO_KIND,
+            controller=controller.name,
+            kind=controller.kind or NO_KIND,
             namespace=request.namespace,
             name=request.name,
             began=history.time_of(run.began),
@@ -152,35 +152,34 @@ class StoryBuilder:
         return Cause(type="added", at=moment, text=note.text, is_repeated=is_repeated)
 
     def _event(self, at: float, note: EventNote, *, is_repeated: bool = False) -> Cause:
-        event, kind = note.event, note.origin.kind
-        old, new = event.old_data, event.new_data
-        kind_of_event = event.type
-        if event.is_unchanged:
-            kind_of_event = "initial" if event.is_in_initial_list else "resync"
-        event_key, made = chains.key_of(event), self.made_by(note)
+        old, new = note.old_data, note.new_data
+        kind_of_event = note.type
+        if note.is_unchanged:
+            kind_of_event = "initial" if note.is_in_initial_list else "resync"
+        event_key, made = chains.key_of(note), self.made_by(note)
         return Cause(
             type=kind_of_event,
             at=self._history.time_of(at),
-            kind=kind or _kind_of_data(new or old) or NO_KIND,
-            namespace=event.namespace,
-            name=event.name,
+            kind=note.origin.kind or _kind_of_data(new or old) or NO_KIND,
+            namespace=note.namespace,
+            name=note.name,
             version=str(event_key[1]) if event_key is not None else "",
             source=note.origin.source,
             manager=_manager(old, new) if new and kind_of_event in ("create", "update", "initial") else "",
-            changes=self._changes(old, new) if old and new and event.type == "update" else (),
+            changes=self._changes(old, new) if old and new and note.type == "update" else (),
             write=self.write(*made) if made is not None else None,
             reconcile=made[0].number if made is not None else 0,
-            is_forgotten=new is None and old is None and event.type != "generic",
+            is_forgotten=new is None and old is None and note.type != "generic",
             is_repeated=is_repeated,
         )
 
     def made_by(self, note: EventNote) -> tuple[Run, CallNote] | None:
         """The write of this program that an event shows, and its reconcile."""
-        writes, key = self._history.ring.writes, chains.key_of(note.event)
+        writes, key = self._history.ring.writes, chains.key_of(note)
         if key is None:
             return None
         made = writes.get(key)
-        return writes.get((key[0], 0)) if made is None and note.event.type == "delete" else made
+        return writes.get((key[0], 0)) if made is None and note.type == "delete" else made
 
     def _steps(self, run: Run) -> Iterator[Read | Write | LogLine]:
         for step in run.steps:
@@ -355,10 +354,9 @@ def _events(entries: Iterable[object]) -> Iterator[tuple[str, str, bytes | memor
     """The objects of events, the same way."""
     for entry in entries:
         if isinstance(entry, EventNote):
-            event = entry.event
-            for data in (event.new_data, event.old_data):
+            for data in (entry.new_data, entry.old_data):
                 if data:
-                    yield event.namespace, event.name, data
+                    yield entry.namespace, entry.name, data
 
 
 def _kind_of_data(data: bytes | memoryview | None) -> GroupVersionKind | None:

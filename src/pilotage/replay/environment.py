@@ -16,7 +16,8 @@ from pilotage.cluster.cachedclient import CachedClient, CachedClientOptions
 from pilotage.cluster.cluster import Cluster
 from pilotage.controller.controller import Controller
 from pilotage.errors import NotFound
-from pilotage.history.records import CURRENT, ListNote, Run
+from pilotage.history.records import ListNote
+from pilotage.history.runs import CURRENT, Run
 from pilotage.manager.clusters import MemberCluster
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from pilotage.dashboard.values import Figures, Series
-from pilotage.history.records import Run
+from pilotage.history.runs import Run
 
 WINDOW = 300
 """Seconds that are kept."""

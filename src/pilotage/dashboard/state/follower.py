@@ -12,7 +12,7 @@ import msgspec
 
 from pilotage.dashboard.state.figures import Tally
 from pilotage.history.history import History
-from pilotage.history.records import Run
+from pilotage.history.runs import Run
 from pilotage.meta.bounds.recent import Recent
 
 _OBJECTS = 100_000
@@ -48,7 +48,7 @@ class Follower:
             self._newest = begun[-1].number
         candidates = [*self._running, *begun]
         for run in begun:
-            self.tally(run.journal.controller).runs.add(run)
+            self.tally(run.controller.name).runs.add(run)
         self._running = [run for run in candidates if run.ended is None]
         ended = [run for run in candidates if run.ended is not None]
         for run in ended:
@@ -69,10 +69,10 @@ class Follower:
         return self._last
 
     def _end(self, run: Run) -> None:
-        tally = self.tally(run.journal.controller)
+        tally = self.tally(run.controller.name)
         tally.runs.discard(run)
         tally.add(run)
-        key = run.journal.controller, run.request.namespace, run.request.name
+        key = run.controller.name, run.request.namespace, run.request.name
         last = self._last.get(key)
         if last is None:
             last = self._last[key] = LastRun()
@@ -88,11 +88,11 @@ def follower_at(history: History, moment: float) -> Follower:
     for run in [*history.ring.entries]:
         if run.began > moment:
             if run.notes and min(at for at, _ in run.notes) <= moment:
-                made.tally(run.journal.controller).queued += 1
+                made.tally(run.controller.name).queued += 1
         elif run.ended is not None and run.ended <= moment:
             made._end(run)
         else:
-            made.tally(run.journal.controller).runs.add(run)
+            made.tally(run.controller.name).runs.add(run)
     return made
 
 
