@@ -299,6 +299,36 @@ async def test_events_that_wait_behind_a_slow_reconcile_are_bounded() -> None:
     assert len([*controller.queue.waiting_notes()]) == 2_000
 
 
+async def test_an_event_costs_the_same_however_many_wait() -> None:
+    history = History(HistoryOptions(max_bytes=2**20))
+    controller = Controller("c", nothing_to_do, kind=CONFIG_MAP, manager=ManagerSettings(history=history))
+    pipeline = EventPipeline(controller.queue, enqueue_request_for_object, origin=Origin("test", CONFIG_MAP))
+    data, counts = objects.encode(config()), list[int]()
+    for thousand in range(12):
+        with counted_lines() as lines:
+            for number in range(1_000):
+                event = InformerEvent("create", "default", f"n-{thousand}-{number}", objects.read, None, data)
+                pipeline.event(Event(event))
+        counts.append(lines.count)
+    assert sum(counts[-4:]) < 1.5 * sum(counts[:4])
+
+
+async def test_what_a_predicate_has_decoded_is_not_kept() -> None:
+    decoded = list[ConfigMap]()
+
+    def is_decoded(event: Event) -> bool:
+        decoded.append(event.object)
+        return True
+
+    async with running(nothing) as (manager, other):
+        builder = pt.ControllerBuilder(manager).named("other").for_(ConfigMap, predicates=[is_decoded])
+        builder.complete(nothing_to_do)
+        await other.create(config())
+        await asyncio.sleep(1)
+        assert of(manager)
+        assert [sys.getrefcount(each) for each in decoded] == [3]  # the list, this loop and the call
+
+
 async def test_every_reconcile_of_random_events_has_all_its_causes() -> None:
     """Against a model: an event is a cause of the first reconcile of its object that begins after it."""
     chosen = random.Random(0)
@@ -360,24 +390,26 @@ async def test_a_manager_that_wrote_and_dropped_events_is_collected_too(
         if request.name == "bad":
             raise OSError("no paper")
 
-    options = pt.ManagerOptions(handle_signals=False, leader_election=elects, leader_election_id="test")
-    async with pt.Manager(pt.Cluster.embedded("memory:"), options) as manager:
-        manager.history.explain(lambda line: None)
-        named = pt.ControllerBuilder(manager).for_(ConfigMap, predicates=[lambda event: event.name != "dropped"])
-        named.named("c").complete(lambda request: writes(manager.client, request))
-        started = asyncio.create_task(manager.start())
-        await asyncio.sleep(20)
-        for name in ("good", "bad", "dropped"):
-            await manager.cluster.client.create(config(name))
-        await asyncio.sleep(5)
-        assert of(manager, "good")[0].writes
-        assert of(manager, "bad")[-1].error
-        assert manager.history.dropped.notes
-        known = weakref.ref(manager)
-        started.cancel()
-        with suppress(asyncio.CancelledError):
-            await started
-    del manager, started, named
+    async def ran() -> weakref.ref[pt.Manager]:
+        options = pt.ManagerOptions(handle_signals=False, leader_election=elects, leader_election_id="test")
+        async with pt.Manager(pt.Cluster.embedded("memory:"), options) as manager:
+            manager.history.explain(lambda line: None)
+            named = pt.ControllerBuilder(manager).for_(ConfigMap, predicates=[lambda event: event.name != "dropped"])
+            named.named("c").complete(lambda request: writes(manager.client, request))
+            started = asyncio.create_task(manager.start())
+            await asyncio.sleep(20)
+            for name in ("good", "bad", "dropped"):
+                await manager.cluster.client.create(config(name))
+            await asyncio.sleep(5)
+            assert of(manager, "good")[0].writes
+            assert of(manager, "bad")[-1].error
+            assert manager.history.dropped.notes
+            started.cancel()
+            with suppress(asyncio.CancelledError):
+                await started
+            return weakref.ref(manager)
+
+    known = await ran()
     await asyncio.sleep(1)
     gc.collect()
     assert known() is None

@@ -97,7 +97,7 @@ class ReplayClient(CachedClient):
         note = tape.read(subject.kind.gvk, subject.namespace, name)
         if note is None:
             return await Client._get(self, kind, name, namespace, resource_version)
-        run.add(note)
+        run.add(note, len(note.data or b""))
         if note.data is None:
             raise add_subject(not_found(note.kind, note.namespace, note.name), subject)
         return reader_of(kind, stored=True)(note.data)

@@ -29,6 +29,11 @@ def test_an_event_without_an_object_changes_nothing() -> None:
     assert changes_since([(10.0, unchanged), (11.0, event("generic", None, None))], 5.0) == {}
 
 
+def test_an_event_that_has_lost_its_objects_changes_nothing() -> None:
+    assert changes_since([(10.0, event("update", None, None)), (11.0, event("delete", None, None))], 5.0) == {}
+    assert changes_since([(10.0, event("create", None, None))], 5.0) == {KEY: None}
+
+
 def test_events_are_those_of_runs_of_predicates_and_of_queues() -> None:
     history = new_history()
     journal = history.journal("books", BOOK)

@@ -101,9 +101,7 @@ class Tally:
 
     def _count_waiting(self, run: Run) -> None:
         """Count the run at the end of each step at which it was on the queue."""
-        if (
-            not run.notes or run.began - run.notes[0][0] < run.began % STEP
-        ):  # the first is the oldest
+        if not run.notes or run.began - run.notes[0][0] < run.began % STEP:  # the first is the oldest
             return
         first = max(min(at for at, _ in run.notes), run.began - WINDOW)
         for step in range(math.ceil(first / STEP), math.floor(run.began / STEP) + 1):

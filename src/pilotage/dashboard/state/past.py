@@ -19,7 +19,8 @@ def changes_since(events: Iterable[Timed], moment: float) -> dict[Key, bytes | N
     found: dict[Key, bytes | None] = {}
     for at, note in [*sorted(events, key=lambda pair: pair[0])][::-1]:  # of one moment, the last one first
         kind = note.origin.kind
-        if at > moment and kind is not None and not note.is_unchanged and note.type != "generic":
+        is_known = note.old_data is not None or note.type == "create"
+        if at > moment and kind is not None and is_known and not note.is_unchanged and note.type != "generic":
             found[kind, note.namespace, note.name] = note.old_data
     return found
 
