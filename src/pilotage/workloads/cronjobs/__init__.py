@@ -12,7 +12,7 @@ from pilotage.controller.handlers import Requests
 from pilotage.controller.predicates import generation_changed
 from pilotage.controller.request import Enqueue, Request
 from pilotage.controller.result import Result
-from pilotage.errors import AlreadyExists, ApiError, NotFound
+from pilotage.errors import AlreadyExists, ApiError
 from pilotage.meta.owners import is_controlled_by
 from pilotage.types.batch.v1 import CronJob, Job
 from pilotage.workloads.context import Context
@@ -137,7 +137,7 @@ class CronJobReconciler:
             name, namespace = reference.name or "", reference.namespace or ""
             try:
                 job = await self._client.api_reader.get(Job, name, namespace=namespace)
-            except NotFound as error:
+            except ApiError as error:
                 self._recorder.event(cron_job, "Warning", "FailedGet", f"Get job: {error.status.message}")
                 raise
             if not await self._delete(cron_job, name, job.metadata.uid):
