@@ -9,7 +9,8 @@ import pytest
 
 from pilotage.errors import TooManyRequests
 from pilotage.meta.conditions import find_status_condition
-from pilotage.meta.models import Model, ObjectMeta, Resource, Scale, resource
+from pilotage.meta.markers import Scale
+from pilotage.meta.models import Model, ObjectMeta, Resource, resource
 from pilotage.meta.owners import set_controller_reference
 from pilotage.testing.environment import Environment
 from pilotage.types.apps.v1 import (
