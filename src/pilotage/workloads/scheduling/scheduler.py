@@ -12,7 +12,7 @@ from pilotage.workloads.context import Context
 from pilotage.workloads.pods.conditions import set_pod_condition
 from pilotage.workloads.pods.view import PodView
 from pilotage.workloads.recording import Reference
-from pilotage.workloads.scheduling.decisions import NO_NODES, Outcome, Situation, choose, unfit_message
+from pilotage.workloads.scheduling.decisions import CONFLICT, NO_NODES, Outcome, Situation, choose, unfit_message
 from pilotage.workloads.scheduling.placement import Key, Placement, PodInfo
 from pilotage.workloads.scheduling.preemption import NOT_HELPED, preempt
 from pilotage.workloads.scheduling.queue import Queue
@@ -108,6 +108,8 @@ class Scheduler:
     def _forget(self, key: Key) -> bool:
         had_room = self._leave_queue(key)
         self._binding.pop(key, None)
+        if (known := self.placement.pod(key)) is not None:
+            self.placement.preempted.discard(known.uid)
         return (self.placement.remove(key) or had_room) and self.wake()
 
     def wake(self) -> bool:
@@ -126,7 +128,7 @@ class Scheduler:
         if not count:
             await self._refuse(pod, NO_NODES)
             return
-        rules = await self._volumes.rules(pod)
+        rules = CONFLICT if pod.requirements.only_nodes == frozenset() else await self._volumes.rules(pod)
         if isinstance(rules, str):
             await self._refuse(pod, f"0/{count} nodes are available: {rules}. {NOT_HELPED.format(count)}")
             return
@@ -199,6 +201,7 @@ class Scheduler:
         )
         if not await set_pod_condition(self._client, found, condition, self._context.clock):
             return
+        self.placement.preempted.add(victim.uid)
         try:
             await self._client.delete(Pod, victim.name, namespace=victim.namespace)
         except NotFound:
