@@ -268,16 +268,16 @@ class Cluster:
 
     def wrap_transport(self, wrapper: Callable[[Transport], Transport]) -> None:
         """Pass all requests to the API server through the transport that `wrapper` returns, as client-go's
-        `WrapTransport` does: those of clients, caches, leases and recorded events. `wrapper` is called once for each
-        connection: leases on a remote server have one of their own, on the event loop of the supervisor. Call it before
-        the cluster is opened."""
+        `WrapTransport` does: the transports of clients, caches, leases and recorded events. `wrapper` is called once
+        for each connection: leases on a remote server have one of their own, on the event loop of the supervisor. Call
+        it before the cluster is opened."""
         if self.is_open:
             raise InvalidDefinition("the cluster is open already: wrap its transport before it is opened")
         self._wrappers.append(wrapper)
 
     async def install(self, *types: type[Resource], manifests: Iterable[Mapping[str, Any]] = ()) -> None:
         """Apply the CRDs of these types and wait until they are served; then apply `manifests`, documents of other
-        objects, such as those of `pilotage.webhook.manifests`."""
+        objects, such as the objects that `pilotage.webhook.manifests` returns."""
         from pilotage.cluster.installation import apply_manifests, install
 
         await install(self.client, types, self.conversions)
