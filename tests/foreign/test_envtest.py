@@ -1,4 +1,4 @@
-"""A Go operator and its suite, as a project of kubebuilder has it, on the launchers of `pilotage assets` and on the real
+"""A Go operator and its suite, as a project of kubebuilder has it, on the launchers of `pilotage assets` and on real
 programs."""
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from msgspec import UNSET
 
 from pilotage.cli.dev.report import report
-from pilotage.cli.dev.stated import Reconciled, Written
+from pilotage.cli.dev.stated import Reconciled, Statements, Written
 from pilotage.cli.dev.writes import changed_definitions, written_differently
 from pilotage.history.differences import Change
 from pilotage.history.stories import Reconcile, Write
@@ -92,13 +92,13 @@ def test_what_a_request_wants_that_was_not_reconciled_again_is_not_compared() ->
 
 def test_an_object_that_another_request_writes_now_is_still_written() -> None:
     other = REQUEST._replace(name="b")
-    before, after = {REQUEST: {A: {"data.x": 1}}}, {REQUEST: {}, other: {A: {"data.x": 1}}}
-    assert written_differently([], before, after) == []
+    after: dict[Reconciled, Statements] = {REQUEST: {}, other: {A: {"data.x": 1}}}
+    assert written_differently([], {REQUEST: {A: {"data.x": 1}}}, after) == []
 
 
 def test_an_empty_value_that_has_members_now_is_still_written() -> None:
-    before, after = {REQUEST: {A: {"data": {}}}}, {REQUEST: {A: {"data.x": 1}}}
-    assert written_differently([], before, after) == []
+    before: dict[Reconciled, Statements] = {REQUEST: {A: {"data": {}}}}
+    assert written_differently([], before, {REQUEST: {A: {"data.x": 1}}}) == []
 
 
 def test_objects_with_the_same_differences_are_together() -> None:
