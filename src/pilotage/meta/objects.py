@@ -147,9 +147,9 @@ def updated(obj: Resource | Documented, origin: bytes | None = None) -> bytes:
         _refuse_unwritable(obj)
         raise
     if b"null" in data:  # what the encoder writes for NaN and infinity
-        from pilotage.meta.scalars.unwritable import has_infinite_number
+        from pilotage.meta.scalars.unwritable import may_have_infinite_number
 
-        if has_infinite_number(obj):
+        if may_have_infinite_number(obj):
             _refuse_unwritable(obj)
     return data
 

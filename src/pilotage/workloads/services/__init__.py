@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from pilotage.controller.builder import ControllerBuilder
 from pilotage.controller.event import Event
+from pilotage.controller.options import ControllerOptions
 from pilotage.controller.request import Request
 from pilotage.types.core.v1 import Pod, Service
 from pilotage.types.discovery.v1 import EndpointSlice
-from pilotage.workloads.context import Context
+from pilotage.workloads.context import BURST, Context
 from pilotage.workloads.services.selectors import ServiceSelectors
 from pilotage.workloads.services.slices import EndpointSlices
 
@@ -31,4 +32,4 @@ def builder_for(context: Context, name: str) -> ControllerBuilder[Request[Servic
             yield from (Request(found, event.namespace) for found in selectors.of(event.namespace, labels))
 
     builder = ControllerBuilder(context.manager).for_(Service, predicates=[selectors.note]).named(name)
-    return builder.watches(Pod, services_of)
+    return builder.watches(Pod, services_of).with_options(ControllerOptions(debounce=BURST))
