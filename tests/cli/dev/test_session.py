@@ -13,6 +13,7 @@ from pilotage.cli.dev.session import Session
 from pilotage.kit.console.terminal import Terminal
 from pilotage.tasks import cancel_all
 from tests.cli.run.greetings import OPERATOR, write_object, write_operator
+from tests.cli.run.jobs import JOBS, OBJECT
 
 pytestmark = [pytest.mark.usefixtures("own_imports"), pytest.mark.virtual_time]
 NOTED = OPERATOR.replace('data={"text": greeting.spec.text}', 'data={"text": greeting.spec.text, "note": "new"}')
@@ -198,6 +199,19 @@ async def test_the_webhooks_of_the_new_code_are_called(capsys: pytest.CaptureFix
         await watched.until("world.yaml saved")
         await asyncio.sleep(1)
         assert "greeted second b" in capsys.readouterr().out
+
+
+async def test_the_conversions_of_the_new_code_are_called(capsys: pytest.CaptureFixture[str]) -> None:
+    async with dev(JOBS) as watched:
+        watched.sample.write_text(OBJECT)
+        await watched.until("world.yaml saved")
+        await asyncio.sleep(1)
+        assert "nightly at 2 30" in capsys.readouterr().out
+        await watched.save(JOBS.replace("hour=hour))", 'hour=hour + "0"))'))
+        watched.sample.write_text(OBJECT.replace("nightly", "weekly"))
+        await watched.until("world.yaml saved")
+        await asyncio.sleep(1)
+        assert "weekly at 20 30" in capsys.readouterr().out
 
 
 async def test_a_manager_cannot_be_replaced() -> None:
