@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import signal
 import socket
 import ssl
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pilotage.cli import main
-from pilotage.cli.assets import launchers
+from pilotage.cli.assets import kubectl, launchers
 from pilotage.cli.assets.serving import simulated_nodes
 from pilotage.kit.console.errors import CommandError
 
@@ -112,13 +113,13 @@ def test_help_and_version_need_no_python(assets: Path, name: str) -> None:
 
 def test_kubectl_of_the_machine_is_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bin").mkdir()
-    kubectl = tmp_path / "bin" / "kubectl"
-    kubectl.write_text("#!/bin/sh\necho kubectl\n")
-    kubectl.chmod(0o755)
+    found = tmp_path / "bin" / "kubectl"
+    found.write_text("#!/bin/sh\necho kubectl\n")
+    found.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/assets:{tmp_path}/bin")
     for _ in range(2):  # the second time, ours is the first on PATH
         launchers.write_launchers(tmp_path / "assets")
-        assert (tmp_path / "assets" / "kubectl").readlink() == kubectl
+        assert (tmp_path / "assets" / "kubectl").readlink() == found
 
 
 def test_without_a_kubectl_the_launcher_has_the_verbs_of_pilotage(
@@ -126,14 +127,33 @@ def test_without_a_kubectl_the_launcher_has_the_verbs_of_pilotage(
 ) -> None:
     monkeypatch.setenv("PATH", "")
     launchers.write_launchers(tmp_path)
-    kubectl = tmp_path / "kubectl"
     for words, code, text in (
         (["--kubeconfig=/nowhere", "get", "pods"], 1, "/nowhere"),
         (["exec", "a", "--", "ls"], 2, "exec"),
     ):
-        ran = subprocess.run([kubectl, *words], capture_output=True, text=True, env={"PATH": "/bin"}, check=False)
+        ran = subprocess.run(
+            [tmp_path / "kubectl", *words], capture_output=True, text=True, env={"PATH": "/bin"}, check=False
+        )
         assert ran.returncode == code
         assert text in ran.stderr
+
+
+def test_kubectls_flags_for_credentials_are_a_kubeconfig() -> None:
+    words = [
+        "--client-certificate=a.crt",
+        "--client-key",
+        "a.key",
+        "--server=https://127.0.0.1:1",
+        "--request-timeout=5s",
+    ]
+    others, flags = kubectl.divided([*words, "get", "ns", "default", "--", "--token=x"])
+    assert others == ["get", "ns", "default", "--", "--token=x"]
+    with kubectl.kubeconfig(flags) as path:
+        assert path.stat().st_mode & 0o077 == 0
+        document = json.loads(path.read_text())
+    assert document["users"][0]["user"] == {"client-certificate": "a.crt", "client-key": "a.key"}
+    assert document["clusters"][0]["cluster"] == {"server": "https://127.0.0.1:1"}
+    assert not path.exists()
 
 
 def test_a_file_of_another_program_is_not_replaced(tmp_path: Path) -> None:

@@ -13,22 +13,40 @@ from pilotage.cli.dev.session import Session
 from pilotage.kit.console.terminal import Terminal
 from pilotage.tasks import cancel_all
 from tests.cli.run.greetings import OPERATOR, write_object, write_operator
+from tests.cli.run.jobs import JOBS, OBJECT
 
 pytestmark = [pytest.mark.usefixtures("own_imports"), pytest.mark.virtual_time]
 NOTED = OPERATOR.replace('data={"text": greeting.spec.text}', 'data={"text": greeting.spec.text, "note": "new"}')
 FAILING = OPERATOR.replace('if greeting.spec.text == "bad"', "if greeting.spec.text")
 NO_CONFIG_MAP = "\n".join(line for line in OPERATOR.splitlines() if "create_or_patch" not in line)
 
+DEFAULTED = (
+    OPERATOR.replace('text: str = "hello"', 'text: str = ""').replace(
+        'print("greeted"', 'print("greeted", greeting.spec.text'
+    )
+    + """
+
+class Webhook:
+    async def default(self, greeting: Greeting) -> None:
+        greeting.spec.text = greeting.spec.text or "first"
+
+
+def setup(manager: pt.Manager) -> None:
+    pt.WebhookBuilder(manager).for_(Greeting).with_defaulter(Webhook()).complete()
+    GreetingReconciler(manager).setup_with_manager(manager)
+"""
+)
+
 
 class Watched:
     """A session in a task, its terminal, and its file."""
 
-    def __init__(self, operator: str) -> None:
+    def __init__(self, operator: str, target: str) -> None:
         self.file = write_operator(Path(), operator)
         self.sample = write_object(Path())
         options = DevOptions(filename=[self.sample], ui=False, simulate_workloads=False, explain=False)
         self._output = io.StringIO()
-        self.session = Session("hello.py", "hello", options, run_flags(options, Path()), Terminal(self._output))
+        self.session = Session(target, "hello", options, run_flags(options, Path()), Terminal(self._output))
 
     async def until(self, text: str) -> str:
         """Everything printed since the last call, once it has the text."""
@@ -47,9 +65,9 @@ class Watched:
 
 
 @asynccontextmanager
-async def dev(operator: str = OPERATOR) -> AsyncIterator[Watched]:
+async def dev(operator: str = OPERATOR, target: str = "hello.py") -> AsyncIterator[Watched]:
     """A session in which everything is reconciled."""
-    watched = Watched(operator)
+    watched = Watched(operator, target)
     running = asyncio.create_task(watched.session.run())
     try:
         await asyncio.sleep(1)
@@ -168,3 +186,36 @@ async def test_a_sample_that_cannot_be_applied_is_one_line() -> None:
     async with dev() as watched:
         watched.sample.write_text("kind: [")
         assert "pilotage: " in await watched.until("world.yaml:")
+
+
+async def test_the_webhooks_of_the_new_code_are_called(capsys: pytest.CaptureFixture[str]) -> None:
+    async with dev(DEFAULTED) as watched:
+        watched.sample.write_text(watched.sample.read_text().replace("world", "a").replace("text: hello", "{}"))
+        await watched.until("world.yaml saved")
+        await asyncio.sleep(1)
+        assert "greeted first a" in capsys.readouterr().out
+        await watched.save(DEFAULTED.replace('"first"', '"second"'))
+        watched.sample.write_text(watched.sample.read_text().replace("name: a", "name: b"))
+        await watched.until("world.yaml saved")
+        await asyncio.sleep(1)
+        assert "greeted second b" in capsys.readouterr().out
+
+
+async def test_the_conversions_of_the_new_code_are_called(capsys: pytest.CaptureFixture[str]) -> None:
+    async with dev(JOBS) as watched:
+        watched.sample.write_text(OBJECT)
+        await watched.until("world.yaml saved")
+        await asyncio.sleep(1)
+        assert "nightly at 2 30" in capsys.readouterr().out
+        await watched.save(JOBS.replace("hour=hour))", 'hour=hour + "0"))'))
+        watched.sample.write_text(OBJECT.replace("nightly", "weekly"))
+        await watched.until("world.yaml saved")
+        await asyncio.sleep(1)
+        assert "weekly at 20 30" in capsys.readouterr().out
+
+
+async def test_a_manager_cannot_be_replaced() -> None:
+    async with dev(
+        "import pilotage as pt\n\nmanager = pt.Manager(pt.Cluster.embedded())\n", "hello.py:manager"
+    ) as watched:
+        assert "hello.py:manager is a manager with a cluster of its own" in await watched.until("until it is fixed")

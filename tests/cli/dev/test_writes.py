@@ -2,13 +2,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import msgspec
 from msgspec import UNSET
 
 from pilotage.cli.dev.report import report
-from pilotage.cli.dev.stated import Reconciled, Written
-from pilotage.cli.dev.writes import changed_definitions, written_differently
+from pilotage.cli.dev.stated import Reconciled, Statements, Written
+from pilotage.cli.dev.writes import changed_definitions, of_the_code, written_differently
 from pilotage.history.differences import Change
-from pilotage.history.stories import Reconcile, Write
+from pilotage.history.stories import Cause, Reconcile, Write
 from pilotage.meta.kinds import GroupVersionKind
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -92,13 +93,13 @@ def test_what_a_request_wants_that_was_not_reconciled_again_is_not_compared() ->
 
 def test_an_object_that_another_request_writes_now_is_still_written() -> None:
     other = REQUEST._replace(name="b")
-    before, after = {REQUEST: {A: {"data.x": 1}}}, {REQUEST: {}, other: {A: {"data.x": 1}}}
-    assert written_differently([], before, after) == []
+    after: dict[Reconciled, Statements] = {REQUEST: {}, other: {A: {"data.x": 1}}}
+    assert written_differently([], {REQUEST: {A: {"data.x": 1}}}, after) == []
 
 
 def test_an_empty_value_that_has_members_now_is_still_written() -> None:
-    before, after = {REQUEST: {A: {"data": {}}}}, {REQUEST: {A: {"data.x": 1}}}
-    assert written_differently([], before, after) == []
+    before: dict[Reconciled, Statements] = {REQUEST: {A: {"data": {}}}}
+    assert written_differently([], before, {REQUEST: {A: {"data.x": 1}}}) == []
 
 
 def test_objects_with_the_same_differences_are_together() -> None:
@@ -124,6 +125,14 @@ def test_a_report_is_bounded() -> None:
     found = lines(reconcile(wide, *many))
     assert "and 88 more fields" in found
     assert "and 79 more objects" in found
+
+
+def test_what_only_follows_a_change_by_another_client_is_not_of_the_code() -> None:
+    initial, update = (Cause(type=name, at=NOW, kind=CONFIG_MAP) for name in ("initial", "update"))
+    own = msgspec.structs.replace(update, write=write())
+    causes = [(initial,), (update,), (update, initial), (own,), ()]
+    reconciles = [msgspec.structs.replace(reconcile(), number=at, causes=each) for at, each in enumerate(causes)]
+    assert [each.number for each in of_the_code(reconciles)] == [0, 2, 3, 4]
 
 
 def test_a_new_definition_is_created() -> None:

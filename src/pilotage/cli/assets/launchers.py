@@ -38,7 +38,7 @@ def write_launchers(folder: Path, interpreter: str = sys.executable) -> list[Pat
                 [interpreter, "-I", "-m", "pilotage.cli.assets.apiserver"],
             ),
             "etcd": _script(_ETCD_HELP, "etcd Version: 3.6.0\n", [interpreter, "-I", "-S", str(Path(etcd.__file__))]),
-            "kubectl": "" if found else _script("", "", [interpreter, "-I", "-m", "pilotage.cli"]),
+            "kubectl": "" if found else _script("", "", [interpreter, "-I", "-m", "pilotage.cli.assets.kubectl"]),
         }
         for name, text in scripts.items():
             _replace(folder / name, text, found)

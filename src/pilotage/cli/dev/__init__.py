@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from pilotage.cli.dev.options import DevOptions
-from pilotage.cli.run.arguments import RunParser
 from pilotage.kit.console.flags.fields import add_flags
 from pilotage.kit.console.help import add_command
 
@@ -28,7 +27,6 @@ def register(subparsers: Any) -> None:
         "pilotage dev greetings.py -f world.yaml",
         "pilotage dev --storage sqlite:dev.db --serve 127.0.0.1:6443",
         run=run,
-        parser_class=RunParser,
     )
     command.add_argument(
         "target", nargs="?", metavar="TARGET", help="the program: MODULE, FILE.py, MODULE:NAME or FILE.py:NAME"

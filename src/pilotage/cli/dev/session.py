@@ -14,7 +14,7 @@ from pilotage.cli.dev.generation import Generation
 from pilotage.cli.dev.imports import ProgramImports
 from pilotage.cli.dev.page import CurrentData, live_page
 from pilotage.cli.dev.report import ReportLine, report
-from pilotage.cli.dev.writes import changed_definitions, written_differently
+from pilotage.cli.dev.writes import changed_definitions, of_the_code, written_differently
 from pilotage.cli.program.modules import user_places
 from pilotage.cli.run.environment import connect, environment_of, serving
 from pilotage.cli.run.explaining import explaining
@@ -169,7 +169,7 @@ class Session:
     def _report(self, old: Generation | None, new: Generation, saved: Saved) -> None:
         """Show what the new version writes differently, and keep what the old one wanted of objects that the new one
         has not reconciled."""
-        reconciles, before = new.reconciles(), old.stated.latest if old is not None else {}
+        reconciles, before = of_the_code(new.reconciles()), old.stated.latest if old is not None else {}
         definitions = changed_definitions(old.definitions if old is not None else (), new.definitions)
         differences = [*definitions, *written_differently(reconciles, before, new.stated.latest)]
         seconds = max(0.0, (time.time_ns() - saved.at_ns) / 1e9)

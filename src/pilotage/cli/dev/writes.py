@@ -13,6 +13,9 @@ from pilotage.history.differences import Change, differences
 from pilotage.history.stories import Reconcile, Write
 from pilotage.meta.documents import Document
 
+_OWN_CAUSES = ("initial", "retry", "requeue", "added")
+"""Causes of a reconcile that are no change by another client."""
+
 
 @dataclass(slots=True)
 class ObjectDifference:
@@ -29,6 +32,16 @@ class ObjectDifference:
     """The line of the program that made the first of the writes."""
     error: str = ""
     """Why it was refused."""
+
+
+def of_the_code(reconciles: Iterable[Reconcile]) -> list[Reconcile]:
+    """The reconciles that happened because a version has begun, or because of what it wrote: not those that only follow
+    a change by another client, such as a Pod that became ready meanwhile."""
+    return [
+        each
+        for each in reconciles
+        if any(cause.write is not None or cause.type in _OWN_CAUSES for cause in each.causes) or not each.causes
+    ]
 
 
 def written_differently(
