@@ -12,7 +12,8 @@ from pilotage.client.desired import STATED, settable
 from pilotage.client.patch import own_document
 from pilotage.history.differences import differences
 from pilotage.history.history import History
-from pilotage.history.records import CURRENT, CallNote, Run, Step
+from pilotage.history.records import CallNote, Step
+from pilotage.history.runs import CURRENT, Run
 from pilotage.meta.forms import Object, gvk_of
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.rest import PatchType, Verb
