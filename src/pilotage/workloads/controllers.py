@@ -26,6 +26,8 @@ MODULES: Mapping[str, str] = MappingProxyType(
         "pod-garbage-collector-controller": "podgc",
         "replicaset-controller": "replicasets",
         "replicationcontroller-controller": "replicasets.replicationcontrollers",
+        "endpoints-controller": "services.endpoints",
+        "endpointslice-controller": "services",
         "scheduler": "scheduling",
         "kubelet": "kubelet",
     }

@@ -24,6 +24,7 @@ def setup(context: Context) -> None:
             of_pods.reconcile_object(pod.name, pod.namespace)
 
     def on_faults() -> None:
+        kubelet.faults_changed()
         for name in context.nodes.names:
             for pod in context.pods.on_node(name):
                 of_pods.reconcile_object(pod.name, pod.namespace)
