@@ -159,3 +159,20 @@ async def test_a_node_that_is_deleted_is_forgotten(pilotage_env: Environment, wo
     await env.client.delete(Node, "gone")
     removed = ("Normal", "RemovingNode", "Node gone event: Removing Node gone from Controller", "node-controller")
     await env.eventually(lambda: events_of(env, "Node", "gone"), satisfies=lambda found: removed in found)
+
+
+async def test_nodes_that_are_lost_together_are_tainted_one_after_the_other(pilotage_env: Environment) -> None:
+    env = pilotage_env
+    async with Workloads(env.cluster, WorkloadOptions(nodes=4, controllers=CONTROLLERS)) as workloads:
+        for name in ("node-1", "node-2", "node-3", "node-4"):
+            await env.eventually(lambda name=name: taints_of(env, name), equals=[])  # type: ignore[misc]  # mypy infers no type of a lambda's default
+        workloads.lose_node("node-1")
+        workloads.lose_node("node-2")
+
+        async def tainted() -> list[int]:
+            return sorted([len(await taints_of(env, name)) for name in ("node-1", "node-2")])
+
+        await env.eventually(tainted, equals=[1, 2], timeout=120)
+        await pass_time(env, 8)
+        assert await tainted() == [1, 2]
+        await env.eventually(tainted, equals=[2, 2])

@@ -15,6 +15,10 @@ from pilotage.types.core.v1 import (
     Container,
     HostPathVolumeSource,
     Node,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
     NodeSpec,
     NodeStatus,
     PersistentVolume,
@@ -185,6 +189,33 @@ async def test_pods_without_a_controller_are_spread_by_free_resources(env: Envir
         return sorted([await node_of(env, f"web-{number}") for number in range(6)])
 
     await env.eventually(nodes, equals=["a", "a", "b", "b", "c", "c"])
+
+
+def only_on(*names: str) -> Affinity:
+    """The affinity of a Pod that names its nodes, as the Pods of DaemonSets do."""
+    field = NodeSelectorRequirement(key="metadata.name", operator="In", values=list(names))
+    required = NodeSelector(node_selector_terms=[NodeSelectorTerm(match_fields=[field])])
+    return Affinity(node_affinity=NodeAffinity(required_during_scheduling_ignored_during_execution=required))
+
+
+async def test_a_pod_that_names_its_node_runs_there_or_nowhere(env: Environment) -> None:
+    await add_node(env, "a", cpu="1")
+    await add_node(env, "b", cpu="8")
+    await add_pod(env, "small", affinity=only_on("a"))
+    await env.eventually(lambda: node_of(env, "small"), equals="a")
+    await add_pod(env, "large", cpu="4", affinity=only_on("a"))
+    text = "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't satisfy plugin(s) [NodeAffinity]. "
+    await env.eventually(lambda: message_of(env, "large"), equals=text + HELPLESS.format(2, f"2 {NOT_HELPFUL}"))
+
+
+async def test_a_pod_whose_affinity_contradicts_itself_says_so(env: Environment) -> None:
+    await add_node(env, "a")
+    fields = [NodeSelectorRequirement(key="metadata.name", operator="In", values=[name]) for name in ("a", "b")]
+    required = NodeSelector(node_selector_terms=[NodeSelectorTerm(match_fields=fields)])
+    affinity = Affinity(node_affinity=NodeAffinity(required_during_scheduling_ignored_during_execution=required))
+    await add_pod(env, "web", affinity=affinity)
+    text = "0/1 nodes are available: pod affinity terms conflict. "
+    await env.eventually(lambda: message_of(env, "web"), equals=text + HELPLESS.format(1, f"1 {NOT_HELPFUL}"))
 
 
 async def test_pods_that_repel_each_other_run_on_different_nodes(env: Environment) -> None:

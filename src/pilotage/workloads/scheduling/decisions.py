@@ -60,7 +60,8 @@ def choose(situation: Situation, nominated: str, random: Random) -> Outcome:
     if (node := placement.nodes.get(nominated)) is not None and situation.verdict(node, related) is FITS:
         return Outcome(nominated)
     only = pod.requirements.only_nodes
-    candidates = placement.nodes.values() if only is None else [n for n in placement.nodes.values() if n.name in only]
+    nodes = placement.nodes
+    candidates = nodes.values() if only is None else [nodes[name] for name in sorted(only & nodes.keys())]
     is_plain = related is None and situation.volumes is None
     known = pod.requirements.assessments
     verdicts: dict[str, Verdict] = {}

@@ -12,7 +12,8 @@ from typing import TypeVar
 import msgspec
 
 from pilotage.types.core.v1 import Node, Taint
-from pilotage.workloads.scheduling.requirements import Port, Requirements, whole
+from pilotage.workloads.scheduling.amounts import whole
+from pilotage.workloads.scheduling.requirements import Port, Requirements
 
 Key = tuple[str, str]
 K = TypeVar("K")
