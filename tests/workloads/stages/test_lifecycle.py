@@ -274,8 +274,3 @@ def test_a_native_stage_is_a_stage_beside_those_of_files() -> None:
 def test_a_native_stage_has_no_negative_weight() -> None:
     with pytest.raises(InvalidDefinition, match="the stage s has the weight -1: it must be at least 0"):
         NativeStage("s", POD, lambda document, moment: Step(()), chance=-1)
-
-
-def test_a_later_moment_has_the_same_start() -> None:
-    later = MOMENT.at(datetime(2027, 1, 1, tzinfo=UTC))
-    assert (later.now.year, later.start_time) == (2027, NOW)

@@ -13,11 +13,10 @@ from pilotage.meta.values import Value
 from pilotage.workloads.stages.celexpressions import CelExpression, CelFailed
 from pilotage.workloads.stages.expressions import expression_from
 from pilotage.workloads.stages.fields import Fields
-from pilotage.workloads.stages.jq.operators import Whole
 from pilotage.workloads.stages.jq.query import Query
+from pilotage.workloads.stages.jq.values import Whole
 
 _NANOSECONDS = 1e9
-_INTEGER = re.compile(r"[+-]?(?:0[xX]_?[0-9a-fA-F]+(?:_[0-9a-fA-F]+)*|0[bB]_?[01]+|0[oO]?_?[0-7]+|[0-9]+(?:_[0-9]+)*)")
 
 
 class Weight(Value, frozen=True):
@@ -27,7 +26,7 @@ class Weight(Value, frozen=True):
     expression: Query | CelExpression | None = None
 
     def of(self, document: Any) -> int | None:
-        """The weight for an object; None: it has none. Raises LimitExceeded and CelFailed."""
+        """The weight for an object; None: it has none. Raises QueryFailed and CelFailed."""
         if self.expression is None:
             return self.constant
         if isinstance(self.expression, CelExpression):
@@ -35,18 +34,15 @@ class Weight(Value, frozen=True):
         found = (self.expression.execute(document) or [None])[0]
         if isinstance(found, str):
             return _parsed(found)
-        if isinstance(found, float) and math.isfinite(found):
-            return int(found)
-        return self.constant
+        is_number = isinstance(found, int | float) and not isinstance(found, bool | Whole) and math.isfinite(found)
+        return int(found) if is_number else self.constant
 
 
 def _parsed(text: str) -> int | None:
     """An integer in the forms of Go's literals."""
-    if len(text) > 80 or not _INTEGER.fullmatch(text):
-        return None
-    octal = re.fullmatch(r"([+-]?)0_?([0-7]+)", text)
+    octal = re.fullmatch(r"([+-]?)0_?([0-7]{1,30})", text)
     try:
-        value = int(f"{octal[1]}0o{octal[2]}" if octal else text, 0)
+        value = int(f"{octal[1]}0o{octal[2]}" if octal else text[:80], 0)
     except ValueError:
         return None
     return value if -(2**63) <= value < 2**63 else None
@@ -65,7 +61,7 @@ class Length(Value, frozen=True):
     expression: Query | CelExpression | None = None
 
     def of(self, document: Any, now: datetime) -> float | None:
-        """The seconds for an object; None: it has none. Raises LimitExceeded and CelFailed."""
+        """The seconds for an object; None: it has none. Raises QueryFailed and CelFailed."""
         if self.expression is None:
             return self.constant
         if isinstance(self.expression, CelExpression):
@@ -109,7 +105,7 @@ class Delay(Value, frozen=True):
     jitter: Length | None = None
 
     def range(self, document: Any, now: datetime) -> tuple[float, ...]:
-        """No number: no delay; one: the delay; two: the shortest and the longest. Raises LimitExceeded, CelFailed."""
+        """No number: no delay; one: the delay; two: the shortest and the longest. Raises QueryFailed, CelFailed."""
         shortest = self.duration.of(document, now)
         if shortest is None:
             return ()
@@ -119,7 +115,7 @@ class Delay(Value, frozen=True):
         return (longest,) if longest <= shortest else (shortest, longest)
 
     def of(self, document: Any, now: datetime, random: Random) -> float:
-        """Seconds, at least 0. Raises LimitExceeded and CelFailed."""
+        """Seconds, at least 0. Raises QueryFailed and CelFailed."""
         found = self.range(document, now)
         seconds = random.uniform(*found) if len(found) == 2 else sum(found)
         return max(0.0, seconds)

@@ -11,7 +11,7 @@ from random import Random
 from pilotage.workloads.stages.actions import ApplyTemplate, Definition, PatchTemplate, performed
 from pilotage.workloads.stages.amounts import Delay, Weight
 from pilotage.workloads.stages.celexpressions import CelFailed
-from pilotage.workloads.stages.jq.limits import LimitExceeded
+from pilotage.workloads.stages.jq.values import QueryFailed
 from pilotage.workloads.stages.moment import Moment
 from pilotage.workloads.stages.selectors import Selector
 from pilotage.workloads.stages.stage import Action, Delete, Document, Event, ResourceRef, Stage, StageFailed, Step
@@ -72,7 +72,7 @@ class FileStage:
     def _failures(self, field: str) -> Iterator[None]:
         try:
             yield
-        except (LimitExceeded, CelFailed) as error:
+        except (QueryFailed, CelFailed) as error:
             raise StageFailed(self.name, f"spec.{field}: {error}") from None
 
 

@@ -8,8 +8,8 @@ from pilotage.meta.values import Value
 from pilotage.workloads.stages.celexpressions import CelExpression, CelFailed
 from pilotage.workloads.stages.expressions import cel_expression, jq_expression
 from pilotage.workloads.stages.fields import Fields
-from pilotage.workloads.stages.jq.operators import Whole
 from pilotage.workloads.stages.jq.query import Query
+from pilotage.workloads.stages.jq.values import Whole
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
@@ -22,7 +22,7 @@ class Requirement(Value, frozen=True):
     values: frozenset[str]
 
     def matches(self, document: Any) -> bool:
-        """Whether the document meets it. An expression that fails has no outputs. Raises LimitExceeded."""
+        """Whether the document meets it. An expression that fails has no outputs. Raises QueryFailed."""
         outputs = self.query.execute(document) or []
         found = any(_text(value) in self.values for value in outputs) if self.values else bool(outputs)
         return found == (self.operator in ("In", "Exists"))
@@ -46,7 +46,7 @@ class Selector(Value, frozen=True):
     conditions: tuple[CelExpression, ...]
 
     def matches(self, document: dict[str, Any]) -> bool:
-        """Whether the object is selected. Raises LimitExceeded and CelFailed."""
+        """Whether the object is selected. Raises QueryFailed and CelFailed."""
         if (self.labels or self.annotations) and not self._named(document.get("metadata") or {}):
             return False
         return all(requirement.matches(document) for requirement in self.requirements) and all(

@@ -3,10 +3,11 @@
 | module | contents |
 |---|---|
 | `template` | a template, parsed, and the text or document that it gives |
-| `lexer`, `parser`, `nodes` | text to tokens to a tree |
-| `evaluation` | a tree and a document to text |
-| `govalues`, `literals`, `printf` | values, as Go has, reads and prints them |
+| `lexer`, `parser` | text to tokens to a tree |
+| `nodes`, `operands` | the tree: what writes text, and what has a value |
+| `rendering` | one rendering: variables, functions, text and limits |
+| `values` | values, as Go has and prints them |
 | `functions` | functions with the types of their arguments |
-| `builtins`, `general`, `texts`, `collections`, `numbers` | the functions of Go, of kwok and of sprig |
+| `builtins`, `library` | the functions of Go, of kwok and of sprig |
 | `limits` | errors of a template, and how much it may do |
 """

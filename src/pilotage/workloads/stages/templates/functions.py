@@ -6,25 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pilotage.meta.values import Value
-from pilotage.workloads.stages.templates.govalues import MISSING, GoFloat, GoInt, go_type
 from pilotage.workloads.stages.templates.limits import RenderError
+from pilotage.workloads.stages.templates.values import MISSING, GoInt, go_type
 
-_TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "bool": (bool,),
-    "int": (GoInt,),
-    "float64": (GoFloat,),
-    "list": (list,),
-    "map": (dict,),
-}
-_NAMES = {"list": "[]interface {}", "map": "map[string]interface {}"}
+_TYPES: dict[str, type] = {"string": str, "bool": bool, "int": GoInt}
 
 
 class Function(Value, frozen=True):
     """A function that templates can call."""
 
     parameters: tuple[str, ...]
-    """`string`, `bool`, `int`, `float64`, `list`, `map`; `any`: nil is None; `raw`: nil and no value differ."""
+    """`string`, `bool`, `int`; `any`: nil is None; `raw`: nil and no value differ."""
     more: str
     """The type of any number of further arguments; empty: there are none."""
     run: Callable[..., Any]
@@ -51,11 +43,9 @@ def _checked(name: str, kind: str, value: Any) -> Any:
         return value
     if kind == "any":
         return None if value is MISSING else value
-    if value is MISSING and kind in _NAMES:
-        return [] if kind == "list" else {}
     if value is MISSING:
         raise RenderError(f"invalid value for {name}; expected {kind}")
-    if not isinstance(value, _TYPES[kind]) or (kind != "bool" and isinstance(value, bool)):
+    if not isinstance(value, _TYPES[kind]):
         found = "interface {}" if value is None else go_type(value)
-        raise RenderError(f"wrong type for value of {name}; expected {_NAMES.get(kind, kind)}; got {found}")
+        raise RenderError(f"wrong type for value of {name}; expected {kind}; got {found}")
     return value

@@ -27,7 +27,6 @@ class RenderError(Exception):
     def __init__(self, message: str, line: int = 0, construct: str = "") -> None:
         self.message = message
         self.line = line
-        self.construct = construct
         super().__init__(f"{message}{f' in {construct}' if construct else ''}")
 
 
@@ -49,9 +48,7 @@ class Steps:
         """Count the size of a result. Raise RenderError if it is too large."""
         if isinstance(value, str):
             check_length(len(value))
-            self.take(len(value) // _BLOCK)
-        elif isinstance(value, list | dict):
-            self.take(_size(value))
+        self.take(_size(value))
 
 
 def check_length(length: int) -> None:
@@ -68,8 +65,6 @@ def _size(value: Any) -> int:
         count += 1 + (len(current) // _BLOCK if isinstance(current, str | list | dict) else 0)
         if count > MAX_VALUES:
             raise RenderError(f"a list or an object with more than {MAX_VALUES} values")
-        if isinstance(current, dict):
-            waiting += current.values()
-        elif isinstance(current, list):
-            waiting += current
+        if isinstance(current, dict | list):
+            waiting += current.values() if isinstance(current, dict) else current
     return count

@@ -1,0 +1,182 @@
+"""Filters: what an expression gives for a value, made of the filters of its parts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pilotage.workloads.stages.jq.values import BINARY, DataError, Steps, checked, is_true
+
+Filter = Callable[[Any, Steps], Iterator[Any]]
+"""The outputs for a value. Raises DataError and QueryFailed."""
+
+
+class Path:
+    """`.a.b`: a filter of fields. Without names it is `.`."""
+
+    __slots__ = ("names",)
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def __call__(self, value: Any, steps: Steps) -> Iterator[Any]:
+        steps.take()
+        yield self.of(value)
+
+    def of(self, value: Any) -> Any:
+        """The only output. Raises DataError."""
+        for name in self.names:
+            if value is None:
+                return None
+            value = checked(value, "object").get(name)
+        return value
+
+
+def field(target: Filter, name: str) -> Filter:
+    """`target.name`."""
+    return Path(*target.names, name) if isinstance(target, Path) else pipe(target, Path(name))
+
+
+def literal(value: Any) -> Filter:
+    """A number, a string, `null`, `true` or `false`."""
+    return lambda given, steps: iter((value,))
+
+
+def index(target: Filter, key: Filter) -> Filter:
+    """`target[key]`, with a key that is an expression over the input."""
+
+    def run(value: Any, steps: Steps) -> Iterator[Any]:
+        for each in target(value, steps):
+            for found in key(value, steps):
+                steps.take()
+                yield _element(each, found)
+
+    return run
+
+
+def _element(value: Any, key: Any) -> Any:
+    if isinstance(key, str):
+        return Path(key).of(value)
+    position = math.floor(checked(key, "number"))
+    if value is None:
+        return None
+    items = checked(value, "array", "string")
+    position += len(items) if position < 0 else 0
+    return items[position] if 0 <= position < len(items) else None
+
+
+def iterate(target: Filter) -> Filter:
+    """`target[]`."""
+
+    def run(value: Any, steps: Steps) -> Iterator[Any]:
+        for each in target(value, steps):
+            for item in items_of(each):
+                steps.take()
+                yield item
+
+    return run
+
+
+def items_of(value: Any) -> list[Any]:
+    """The items of an array, or the values of an object by their sorted keys. Raises DataError."""
+    found: list[Any] = checked(value, "array", "object")
+    return [value[key] for key in sorted(value)] if isinstance(value, dict) else found
+
+
+def optional(target: Filter) -> Filter:
+    """`target?`: an error ends the outputs."""
+
+    def run(value: Any, steps: Steps) -> Iterator[Any]:
+        try:
+            yield from target(value, steps)
+        except DataError:
+            return
+
+    return run
+
+
+def array(items: Filter | None) -> Filter:
+    """`[items]`."""
+
+    def run(value: Any, steps: Steps) -> Iterator[Any]:
+        found = list(items(value, steps)) if items else []
+        steps.take(found)
+        yield found
+
+    return run
+
+
+def pipe(first: Filter, second: Filter) -> Filter:
+    """`first | second`."""
+
+    def run(value: Any, steps: Steps) -> Iterator[Any]:
+        for each in first(value, steps):
+            yield from second(each, steps)
+
+    return run
+
+
+def conditional(condition: Filter, chosen: Filter, otherwise: Filter) -> Filter:
+    """`if condition then chosen else otherwise end`."""
+
+    def run(value: Any, steps: Steps) -> Iterator[Any]:
+        for each in condition(value, steps):
+            yield from (chosen if is_true(each) else otherwise)(value, steps)
+
+    return run
+
+
+def combined(sign: str, left: Filter, right: Filter) -> Filter:
+    """`left sign right`."""
+    if sign == "|":
+        return pipe(left, right)
+    if sign in BINARY:
+        return _binary(BINARY[sign], left, right)
+    return {",": _both, "//": _alternative}[sign](left, right) if sign in (",", "//") else _logic(sign, left, right)
+
+
+def _binary(operate: Callable[[Any, Any], Any], left: Filter, right: Filter) -> Filter:
+    def run(value: Any, steps: Steps) -> Iterator[Any]:
+        for second in right(value, steps):
+            for first in left(value, steps):
+                result = operate(first, second)
+                steps.take(first)
+                steps.take(result)
+                yield result
+
+    return run
+
+
+def _both(left: Filter, right: Filter) -> Filter:
+    def run(value: Any, steps: Steps) -> Iterator[Any]:
+        yield from left(value, steps)
+        yield from right(value, steps)
+
+    return run
+
+
+def _alternative(left: Filter, right: Filter) -> Filter:
+    """The outputs that are neither null nor false; without any, those of the other."""
+
+    def run(value: Any, steps: Steps) -> Iterator[Any]:
+        found = False
+        for each in left(value, steps):
+            if is_true(each):
+                found = True
+                yield each
+        if not found:
+            yield from right(value, steps)
+
+    return run
+
+
+def _logic(sign: str, left: Filter, right: Filter) -> Filter:
+    def run(value: Any, steps: Steps) -> Iterator[Any]:
+        for each in left(value, steps):
+            if is_true(each) == (sign == "or"):
+                yield sign == "or"
+            else:
+                yield from map(is_true, right(value, steps))
+
+    return run

@@ -1,0 +1,161 @@
+"""Arithmetic and comparison of jq, and how much an evaluation may do.
+
+Integers of a document are plain, and floats for gojq; integers of the expression and lengths are `Whole`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+MAX_STEPS = 50_000
+"""Values that one evaluation may produce, with those in between."""
+_MAX_TEXT = 1_000_000
+_MAX_INTEGER = 2**100
+
+
+class DataError(Exception):
+    """A value that an operation cannot work with. For kwok such an expression has no outputs."""
+
+
+class QueryFailed(Exception):
+    """An evaluation that would take too much time or memory, or needs an operation that is not supported here."""
+
+
+class Steps:
+    """Counts the values of one evaluation."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = MAX_STEPS
+
+    def take(self, value: Any = None) -> None:
+        """Count one value, and its size. Raise QueryFailed if there were too many."""
+        self._left -= 1 + (len(value) >> 4 if isinstance(value, str | list | dict) else 0)
+        if self._left < 0:
+            raise QueryFailed(f"the expression needs more than {MAX_STEPS} steps")
+
+
+class Whole(int):
+    """An integer of the expression."""
+
+    __slots__ = ()
+
+
+def kind(value: Any) -> str:
+    """The type of a value, as jq names it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"
+
+
+def is_true(value: Any) -> bool:
+    """Everything but null and false."""
+    return value is not None and value is not False
+
+
+def checked(value: Any, *kinds: str) -> Any:
+    """The value, if it is of one of these kinds. Raises DataError."""
+    if kind(value) not in kinds:
+        raise DataError(f"expected {' or '.join(kinds)} but got: {kind(value)}")
+    return value
+
+
+def bounded(length: int) -> None:
+    """Raise QueryFailed if a text of this length is too long."""
+    if length > _MAX_TEXT:
+        raise QueryFailed(f"the expression creates a string of more than {_MAX_TEXT} characters")
+
+
+def equal(one: Any, other: Any) -> bool:
+    """`one == other`."""
+    if kind(one) != kind(other):
+        return False
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(equal, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(equal(item, other[key]) for key, item in one.items())
+    return bool(one == other)
+
+
+_ORDER = ("null", "boolean", "number", "string", "array", "object")
+
+
+def less(one: Any, other: Any) -> bool:
+    """`one < other`: kinds have an order, too. Raises QueryFailed for two arrays or two objects."""
+    kinds = kind(one), kind(other)
+    if kinds[0] != kinds[1]:
+        return _ORDER.index(kinds[0]) < _ORDER.index(kinds[1])
+    if kinds[0] in ("array", "object"):
+        raise QueryFailed(f"the order of two values of the type {kinds[0]} is not supported here")
+    return one is not None and bool(one < other)
+
+
+def added(left: Any, right: Any) -> Any:
+    """`left + right`."""
+    if left is None or right is None:
+        return right if left is None else left
+    kinds = kind(left), kind(right)
+    if kinds == ("object", "object"):
+        return left | right
+    if kinds == ("string", "string"):
+        bounded(len(left) + len(right))
+    elif kinds == ("number", "number"):
+        return _numbers(operator.add, left, right)
+    elif kinds != ("array", "array"):
+        raise DataError(f"cannot add: {kinds[0]} and {kinds[1]}")
+    return left + right
+
+
+def _arithmetic(operate: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda left, right: _numbers(operate, left, right)
+
+
+def _remainder(left: Any, right: Any) -> int:
+    return abs(int(left)) % abs(int(right)) * (-1 if left < 0 else 1)
+
+
+def _quotient(left: Any, right: Any) -> Any:
+    is_exact = isinstance(left, int) and isinstance(right, int) and left % right == 0
+    return left // right if is_exact else left / right
+
+
+def _numbers(operate: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    """An operation on two numbers. Integers far beyond 64 bits become floats, so that they do not grow."""
+    kinds = kind(left), kind(right)
+    if kinds in _UNSUPPORTED:
+        raise QueryFailed(f"this operation on {kinds[0]} and {kinds[1]} is not supported here")
+    checked(left, "number")
+    checked(right, "number")
+    if not (isinstance(left, Whole) and isinstance(right, Whole)):
+        left, right = float(left), float(right)
+    result = operate(left, right)
+    is_float = isinstance(result, float) or abs(result) > _MAX_INTEGER
+    return float(result) if is_float else Whole(result)
+
+
+_UNSUPPORTED = frozenset(
+    (("string", "number"), ("number", "string"), ("string", "string"), ("array", "array"), ("object", "object"))
+)
+"""Types on which jq has operations other than `+`."""
+
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "+": added,
+    "-": _arithmetic(operator.sub),
+    "*": _arithmetic(operator.mul),
+    "/": _arithmetic(_quotient),
+    "%": _arithmetic(_remainder),
+    "==": equal,
+    "!=": lambda left, right: not equal(left, right),
+    "<": less,
+    "<=": lambda left, right: not less(right, left),
+    ">": lambda left, right: less(right, left),
+    ">=": lambda left, right: not less(left, right),
+}
+"""The operators by their sign."""

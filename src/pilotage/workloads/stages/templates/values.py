@@ -1,0 +1,112 @@
+"""Values of a template, as Go has them.
+
+| Python | Go |
+|---|---|
+| `MISSING` | no value: a key that does not exist |
+| None | a nil interface: null in the document |
+| int, float | json.Number: a number of the document, which is a kind of string |
+| `GoInt`, `GoFloat` | int and float64: numbers of the template and of functions |
+| str, bool, list, dict | string, bool, []interface {}, map[string]interface {} |
+
+So a document is used as it is, without a copy.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pilotage.meta.causes import json_shown
+
+
+class GoInt(int):
+    """An int of Go."""
+
+    __slots__ = ()
+
+
+class GoFloat(float):
+    """A float64 of Go."""
+
+    __slots__ = ()
+
+
+class _Missing:
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return False
+
+
+MISSING: Final = _Missing()
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a number of the document."""
+    return type(value) is int or type(value) is float
+
+
+def go_type(value: Any) -> str:
+    """The type of a value in Go's words."""
+    if value is None or value is MISSING:
+        return "nil"
+    if is_number(value):
+        return "json.Number"
+    return next(name for kind, name in _TYPES if isinstance(value, kind))
+
+
+_TYPES: tuple[tuple[type, str], ...] = (
+    (bool, "bool"),
+    (GoInt, "int"),
+    (GoFloat, "float64"),
+    (str, "string"),
+    (list, "[]interface {}"),
+    (dict, "map[string]interface {}"),
+)
+
+
+def is_true(value: Any) -> bool:
+    """Whether `if` takes it for true. Every number of the document is: it is a text that is not empty."""
+    return bool(value) or is_number(value)
+
+
+def text_of(value: Any) -> str | None:
+    """The text of a string or of a number of the document; None: the value is neither."""
+    if isinstance(value, str):
+        return value
+    return printed(value) if is_number(value) else None
+
+
+def plain(value: Any) -> Any:
+    """A value without the types of Go, for JSON and YAML. Whole numbers have no fraction."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < 1e21 else float(value)
+    if value is MISSING:
+        return None
+    return int(value) if isinstance(value, GoInt) else value
+
+
+def as_json(value: Any) -> str:
+    """A value as Go's encoder writes it: keys sorted, and the signs of HTML escaped."""
+    text = json_shown(plain(value), order="sorted")
+    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")  # in YAML they end a line
+
+
+def printed(value: Any) -> str:
+    """A value as an action prints it, and `%v`."""
+    return "<no value>" if value is MISSING else value if isinstance(value, str) else _shown(value)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{key}:{_shown(value[key])}' for key in sorted(value))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(_shown, value))}]"
+    if value is None or value is MISSING:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else str(plain(value))
