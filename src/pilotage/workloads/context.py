@@ -15,6 +15,7 @@ from pilotage.workloads.options import WorkloadOptions
 from pilotage.workloads.pods.index import Pods
 from pilotage.workloads.progress import Progress
 from pilotage.workloads.recording import NO_EVENTS
+from pilotage.workloads.stages.lifecycle import Lifecycle
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class Context:
     faults: Faults
     progress: Progress
     random: Random
+    lifecycle: Lifecycle
+    """The stages of the options."""
 
     @property
     def client(self) -> Client:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import partial
-from itertools import count
 
 from pilotage.controller.event import Event
 from pilotage.controller.request import Request
@@ -17,8 +16,8 @@ from pilotage.workloads.faults.faults import annotation_problem
 from pilotage.workloads.kubelet.life import next_step
 from pilotage.workloads.kubelet.moment import Memory, Moment
 from pilotage.workloads.kubelet.nodes import host_ip
+from pilotage.workloads.nodes.network import PodNetwork
 
-_POD_NETWORK = (10, 244)
 _Key = tuple[str, str]
 
 
@@ -31,7 +30,7 @@ class Kubelet:
         self._memory: dict[_Key, tuple[str, Memory]] = {}
         self._written: dict[_Key, str] = {}
         self._images: dict[str, set[str]] = {}
-        self._addresses = count(1)
+        self._network = PodNetwork()
 
     def concerns(self, event: Event) -> bool:
         """Whether an event is about a Pod on a simulated node, and not the result of a write of the kubelet itself."""
@@ -77,7 +76,7 @@ class Kubelet:
             behaviour=partial(self._behaviour, pod),
             images=self._images.setdefault(node, set()),
             memory=memory,
-            ip=self._next_address,
+            ip=self._network.next,
             host_ip=host_ip(node),
         )
 
@@ -85,12 +84,6 @@ class Kubelet:
         statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses) if pod.status else ()
         restarts = next((one.restart_count for one in statuses if one.name == container.name), 0)
         return self._context.faults.behaviour_of(pod, container, restarts)
-
-    def _next_address(self) -> str:
-        """The next address of the network of Pods."""
-        number = next(self._addresses)
-        first, second = _POD_NETWORK
-        return f"{first}.{second + number // 65_000}.{number // 250 % 260}.{number % 250 + 2}"
 
     async def _write(self, pod: Pod, key: _Key) -> bool:
         """Write the status; False if the Pod has changed in the meantime."""

@@ -9,12 +9,23 @@ from pilotage.meta.values import Value
 from pilotage.workloads.stages.fields import Fields
 from pilotage.workloads.stages.finalizers import FinalizersChange
 from pilotage.workloads.stages.moment import function_names
-from pilotage.workloads.stages.stage import Action, Apply, ApplyType, Delete, Event, Patch, PatchType, ResourceRef
+from pilotage.workloads.stages.stage import (
+    NODE,
+    POD,
+    Action,
+    Apply,
+    ApplyType,
+    Delete,
+    Event,
+    Patch,
+    PatchType,
+    ResourceRef,
+)
 from pilotage.workloads.stages.templates.functions import Function
 from pilotage.workloads.stages.templates.limits import RenderError, TemplateProblem
 from pilotage.workloads.stages.templates.template import Template
 
-_STRATEGIC = frozenset([ResourceRef("v1", "Node"), ResourceRef("v1", "Pod")])
+_STRATEGIC = frozenset([NODE, POD])
 """Kinds for which kwok patches strategically, if a patch has no type."""
 
 
