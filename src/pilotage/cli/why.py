@@ -131,7 +131,7 @@ def print_answer(answer: Answer, *, as_json: bool) -> None:
 
 
 async def _ask(options: argparse.Namespace, target: str) -> Answer:
-    """The answer of the program; of one that has several processes, that of the process which works on the object."""
+    """The answer of the program; if it has several processes, the answer of the process that works on the object."""
     for client in _clients(options):
         found = await _ask_one(client, target)
         chain = found.field.chain if found.field is not None else ()

@@ -164,7 +164,8 @@ class History:
         return Narrator(self, lambda found: write("\n".join(laid_out(found))), selected(only)).close
 
     def reconciles(self, kind: Kind | None = None, name: str = "", *, namespace: str = "") -> Sequence[Reconcile]:
-        """The reconciles that are in the history, the oldest first: all, those of a kind, or those of one object."""
+        """The reconciles that are in the history, the oldest first: all, or the reconciles of a kind or of one
+        object."""
         wanted = gvk_of(kind).group_kind if kind is not None else None
         runs = [
             run

@@ -37,7 +37,7 @@ def _read(run: Run) -> Iterator[tuple[Run, CallNote] | None]:
 
 def loop_text(run: Run) -> str:
     """The last write of a reconcile with its fields, and the write of another controller that caused it; empty if the
-    history has none."""
+    history has no write."""
     builder = run.journal.history.stories
     own = next((step for step in reversed(run.steps) if isinstance(step, CallNote) and step.written), None)
     text = f"the last write of its reconcile was: {write_text(builder.write(run, own))}" if own is not None else ""

@@ -32,7 +32,7 @@ MOST_STEPS = 10_000
 _MEASURED = 256
 """After so many further steps, the size of a reconcile that still runs is checked."""
 MOST_CAUSES = 10_000
-"""The causes of one reconcile that are recorded, those of the attempts before it included."""
+"""The causes of one reconcile that are recorded, including the causes of the attempts before it."""
 
 
 class Named(Protocol):
@@ -110,7 +110,7 @@ class RetryNote(msgspec.Struct, gc=False, eq=False):
     """What it returned, such as `requeue_after=30`; `error` where it has failed."""
     error: str = ""
     causes: list[Cause] = []
-    """The causes of a reconcile that has failed, which are those of the next attempt too."""
+    """The causes of a reconcile that has failed, which are the causes of the next attempt, too."""
 
     @property
     def trigger(self) -> str:
@@ -243,7 +243,7 @@ class Run(msgspec.Struct, eq=False):
         return any(listener.keeps_lists for listener in self.listeners)
 
     def causes(self) -> Iterator[Cause]:
-        """The notes, those of the reconciles before it that this one repeats first."""
+        """The notes; first the notes of the reconciles before it that this one repeats."""
         for at, note in self.notes:
             if isinstance(note, RetryNote):
                 yield from note.causes

@@ -43,7 +43,7 @@ class Lifecycle:
         self.release_lease = False
         """Whether a clean stop releases the lease."""
         self.run_election: RunElection = run_here
-        """Runs the coroutines of the elector: on this loop, or on that of the supervisor."""
+        """Runs the coroutines of the elector: on this loop, or on the supervisor's loop."""
         self._work = work
         self._grace_seconds = grace_seconds
         self._progress = progress

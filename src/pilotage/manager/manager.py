@@ -190,7 +190,7 @@ class Manager:
 
     @property
     def webhook_server(self) -> WebhookServer:
-        """The server of the program's webhooks: that of the options, else one that is made on first use."""
+        """The server of the program's webhooks: the server of the options, else one that is made on first use."""
         if self._webhook_server is None:
             from pilotage.webhook.server import WebhookServer
 
@@ -398,8 +398,9 @@ class Manager:
         """Reconcile one object, by name and `namespace`, and the requests of events that this causes, but not all
         objects.
 
-        `timeout` and `horizon` are those of `run_until_idle`. Raises NotFound if the object does not exist,
-        InvalidDefinition if no controller is for its kind, AlreadyStarted if the manager has started with all objects.
+        `timeout` and `horizon` have the same meaning as for `run_until_idle`. Raises NotFound if the object does not
+        exist, InvalidDefinition if no controller is for its kind, AlreadyStarted if the manager has started with all
+        objects.
         """
         from pilotage.manager.runs.beginning import controllers_of
 

@@ -50,7 +50,7 @@ class RecordedRequest(Value, frozen=True):
     name: str
     namespace: str = ""
     fields: dict[str, Any] = {}
-    """Its fields, those of the user's own class included."""
+    """Its fields, including the fields of the user's own class."""
     type: str = ""
     """Its class, as `module:name`."""
 
@@ -123,7 +123,7 @@ class Assembly:
         return None
 
     def add(self, entry: e.AnyEntry, contents: dict[int, bytes]) -> None:
-        """Add an entry. `contents` are those of its half of the file so far."""
+        """Add an entry. `contents` are the contents of its half of the file so far."""
         if isinstance(entry, e.ContentEntry):
             contents[entry.id] = entry.data
         elif (add := self._add.get(type(entry))) is not None:

@@ -1,4 +1,4 @@
-"""Random numbers and times of reconciles with a tape: those of the modules `random`, `uuid`, `os` and `secrets`, and of
+"""Random numbers and times of reconciles with a tape: from the modules `random`, `uuid`, `os` and `secrets`, and of
 the system's clock. All other code has them as ever.
 """
 

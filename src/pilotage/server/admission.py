@@ -97,7 +97,7 @@ class Attributes(Value, frozen=True):
 
     @property
     def name(self) -> str:
-        """The name of the object; empty for one that has none yet, and in a delete collection."""
+        """The name of the object; empty for one that has no name yet, and in a delete collection."""
         if self.request.name or self.operation is not Operation.CREATE or self.new is None:
             return "" if self.collection else self.request.name
         return str(self.new["metadata"].get("name") or "")

@@ -82,7 +82,7 @@ class WorkQueue(Generic[T]):
         self._hands_out = True
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
-        self._clock = time.monotonic  # that of the loop once an item was taken
+        self._clock = time.monotonic  # the loop's clock once an item was taken
         self._turn_ends = -1.0
         self._turn_items = 0
 

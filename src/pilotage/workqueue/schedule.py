@@ -40,7 +40,7 @@ class Schedule(Generic[T]):
 
     Both heaps have records `(key, order, scheduled)`. A heap cannot move or remove a record cheaply. So an item that
     moves gets a new record, and the old one stays: it is recognised, and skipped, when it reaches the top, because its
-    order or its time is no longer that of the item. A heap with too many outdated records is rebuilt.
+    order or its time is no longer the item's. A heap with too many outdated records is rebuilt.
     """
 
     def __init__(self, observer: QueueObserver) -> None:

@@ -54,7 +54,7 @@ def reported(channel: socket.socket | None, more: Iterable[Path] = ()) -> Iterat
 
 
 def program_files(failed: BaseException | None = None) -> set[str]:
-    """The files of the modules that are loaded, without those of Python, of installed packages and of Pilotage.
+    """The files of the modules that are loaded, without the files of Python, of installed packages and of Pilotage.
 
     An error of an import adds the files in it, since a module that cannot be imported is not loaded.
     """

@@ -25,7 +25,7 @@ def changes_since(events: Iterable[Timed], moment: float) -> dict[Key, bytes | N
 
 
 def events_since(history: History, waiting: Iterable[Cause], moment: float = -math.inf) -> list[Timed]:
-    """The events that came after a moment of the loop, those of one object in their order: events that led to
+    """The events that came after a moment of the loop, the events of one object in their order: events that led to
     reconciles, that predicates dropped, and that wait on queues. One that led to several reconciles comes once."""
     dropped = itertools.takewhile(lambda each: each.at > moment, reversed(history.dropped.notes))
     runs = [*itertools.takewhile(lambda run: run.began > moment, reversed(history.ring.entries))]

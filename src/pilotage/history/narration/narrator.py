@@ -40,7 +40,7 @@ class Paragraph(NamedTuple):
 class Narrator:
     """A listener of a history. `write` is called with each paragraph, `shows` selects reconciles.
 
-    `has_logs`: the log lines are not those of the history, but those that `log` is called with, when they are logged.
+    `has_logs`: the log lines do not come from the history, but from the calls of `log`, when they are logged.
     """
 
     keeps_lists = False

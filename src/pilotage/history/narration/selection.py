@@ -1,4 +1,4 @@
-"""Which reconciles to explain: those of all objects, or of the objects that a text names."""
+"""Which reconciles to explain: of all objects, or of the objects that a text names."""
 
 from __future__ import annotations
 

@@ -14,9 +14,11 @@ from pilotage.types.core.v1 import PodTemplateSpec
 from pilotage.types.equality import semantic_equal
 from pilotage.types.meta.v1 import LabelSelector
 from pilotage.workloads.deployments.revisions import revision_of
+from pilotage.workloads.pods.view import PodView
 
 POD_TEMPLATE_HASH = "pod-template-hash"
 _MAX_NAME = 253
+_NO_LIMIT = 2**31 - 1
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _NO_METADATA = ObjectMeta()
 
@@ -76,6 +78,24 @@ def active_or_latest(new: ReplicaSet | None, old: Sequence[ReplicaSet]) -> Repli
     return new if new is not None else max(old, key=age, default=None)
 
 
+def superseded(old: Sequence[ReplicaSet], limit: int | None) -> list[ReplicaSet]:
+    """The old ReplicaSets that are deleted so that `limit` of them stay: those with the oldest revisions, but none that
+    has Pods or whose size its controller has not seen yet."""
+    if limit is None or limit == _NO_LIMIT:
+        return []
+    alive = [each for each in old if each.metadata.deletion_timestamp is None]
+    return [
+        each
+        for each in by_revision(alive)[: max(len(alive) - limit, 0)]
+        if not actual(each) and not size(each) and each.metadata.generation <= _observed(each)
+    ]
+
+
+def runs_pods(old: Iterable[ReplicaSet], pods: Iterable[PodView]) -> bool:
+    """Whether old ReplicaSets have Pods that have not ended, those that are being deleted included."""
+    return any(actual(each) > 0 for each in old) or any(not pod.is_finished for pod in pods)
+
+
 def equal_but_hash(one: PodTemplateSpec, other: PodTemplateSpec) -> bool:
     """Whether two templates are the same but for the label with their hash, which depends on Kubernetes' version."""
     one, other = _without_hash(one), _without_hash(other)
@@ -109,7 +129,12 @@ def new_replica_set(deployment: Deployment, template_hash: str) -> ReplicaSet:
 
 def replica_set_name(deployment: str, template_hash: str) -> str:
     """The name of the Deployment and the hash; the former is cut where both are too long for a name."""
-    return f"{deployment[: _MAX_NAME - len(template_hash) - 1]}-{template_hash}"
+    most = _MAX_NAME - len(template_hash) - 1
+    return f"{deployment[:most] if most > 0 else deployment}-{template_hash}"
+
+
+def _observed(replica_set: ReplicaSet) -> int:
+    return (replica_set.status.observed_generation or 0) if replica_set.status is not None else 0
 
 
 def _without_hash(template: PodTemplateSpec) -> PodTemplateSpec:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pilotage.controller.builder import ControllerBuilder
 from pilotage.types.core.v1 import Node, Pod
 from pilotage.workloads.context import Context
+from pilotage.workloads.kubelet.heartbeats import Heartbeats
 from pilotage.workloads.kubelet.kubelet import Kubelet
 from pilotage.workloads.kubelet.reporter import NodeReporter
 from pilotage.workloads.stages.stage import POD
@@ -32,5 +33,7 @@ def _set_up_kubelet(context: Context) -> None:
         for name in context.nodes.names:
             on_node(name)
 
+    if context.manager.cluster.server_url and not context.options.chooses("node-lifecycle-controller"):
+        context.manager.add(Heartbeats(context))
     context.nodes.subscribe(on_node)
     context.faults.subscribe(on_faults)

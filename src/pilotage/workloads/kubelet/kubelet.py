@@ -5,10 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from functools import partial
 
+import msgspec
+
 from pilotage.controller.event import Event
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result
 from pilotage.errors import Conflict, NotFound
+from pilotage.meta.scalars.hooks import enc_hook
 from pilotage.types.core.v1 import Container, Pod
 from pilotage.workloads.context import Context
 from pilotage.workloads.faults.behaviour import Behaviour
@@ -48,11 +51,11 @@ class Kubelet:
             return None
         if not context.nodes.is_alive(view.node):
             return None
-        before = await context.client.get(Pod, request)
-        pod = await context.client.get(Pod, request)  # changed below
+        pod = await context.client.get(Pod, request)
+        before = _encoded(pod.status)
         moment = self._moment(pod, view.node, key)
         is_over = next_step(pod, moment)
-        if pod.status != before.status and not await self._write(pod, key):
+        if _encoded(pod.status) != before and not await self._write(pod, key):
             return Result(requeue=True)
         for event in moment.events:
             self._recorder.event(pod, event.type, event.reason, event.message, field_path=event.field_path)
@@ -109,6 +112,9 @@ class Kubelet:
         self._memory.pop(key, None)
         self._written.pop(key, None)
         self._context.progress.set(key, None)
+
+
+_encoded = msgspec.json.Encoder(enc_hook=enc_hook).encode
 
 
 def _now(context: Context) -> datetime:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from pilotage.cache.event import InformerEvent
 from pilotage.client.client import Client
 from pilotage.errors import Conflict, NotFound
@@ -13,6 +11,7 @@ from pilotage.types.policy.v1 import PodDisruptionBudget
 from pilotage.workloads.context import Context
 from pilotage.workloads.pods.conditions import set_pod_condition
 from pilotage.workloads.pods.view import PodView
+from pilotage.workloads.recording import Reference
 from pilotage.workloads.scheduling.decisions import NO_NODES, Outcome, Situation, choose, unfit_message
 from pilotage.workloads.scheduling.placement import Key, Placement, PodInfo
 from pilotage.workloads.scheduling.preemption import NOT_HELPED, preempt
@@ -22,14 +21,6 @@ from pilotage.workloads.scheduling.volumes import Volumes
 
 NAME = "default-scheduler"
 _LONGEST_NOTE = 1024
-
-
-class Reference(NamedTuple):
-    """A Pod as Events name it."""
-
-    metadata: ObjectMeta
-    api_version: str = "v1"
-    kind: str = "Pod"
 
 
 def reference(pod: PodInfo) -> Reference:
