@@ -31,8 +31,8 @@ class WorkloadOptions:
     faults: Sequence[str] = ()
     """Faults from the beginning, as text: `image-pull image=example.com/shop:2`."""
     stages: Sequence[Stage] = ()
-    """Stages of objects, of Stage files of kwok or in Python. Stages of Pods replace what simulated nodes do with Pods, and
-    faults do not apply to such Pods; stages of Nodes replace the status that simulated nodes report."""
+    """Stages of objects, of Stage files of kwok or in Python. Stages of Pods replace what simulated nodes do with Pods,
+    and faults do not apply to such Pods; stages of Nodes replace the status that simulated nodes report."""
     events: bool = True
     """Whether the controllers and nodes record Events, as Kubernetes' do. Without them, many Pods need less time."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from pilotage.errors import DecodeError, InvalidDefinition
@@ -16,17 +17,31 @@ API_VERSION = "kwok.x-k8s.io/v1alpha1"
 KIND = "Stage"
 
 
+def read(path: Path) -> list[FileStage]:
+    """The stages of a file, or those of all `*.yaml` files of a folder, which may have other objects beside them.
+
+    Raises as `parse`, and InvalidDefinition for a path that cannot be read or has no Stage.
+    """
+    is_folder = path.is_dir()
+    found: list[FileStage] = []
+    for each in sorted(path.glob("*.yaml")) if is_folder else [path]:
+        try:
+            documents = _documents(each.read_bytes(), str(each))
+        except OSError as error:
+            raise InvalidDefinition(f"{each}: {error.strerror}") from None
+        found += [stage(document, str(each)) for document in documents if not is_folder or is_stage(document)]
+    if not found:
+        raise InvalidDefinition(f"{path}: there is no Stage of {API_VERSION}")
+    return found
+
+
 def parse(text: str | bytes, source: str) -> list[FileStage]:
     """The stages of a file, in their order. `source` is its name in errors.
 
     Raises InvalidDefinition, with the file, the Stage and the field, for what is not valid or not supported, and
     MissingExtra for a CEL expression without the extra `cel`.
     """
-    try:
-        documents = yamltext.read_all(text, aliases=True)
-    except DecodeError as error:
-        raise InvalidDefinition(f"{source}: {error}") from None
-    return [stage(document, source) for document in _flattened(documents, source)]
+    return [stage(document, source) for document in _documents(text, source)]
 
 
 def is_stage(document: Any) -> bool:
@@ -53,8 +68,12 @@ def stage(document: Any, source: str) -> FileStage:
     return _stage(spec, name, source)
 
 
-def _flattened(documents: list[Any], source: str) -> Iterator[Any]:
-    """The documents, and the items of lists."""
+def _documents(text: str | bytes, source: str) -> Iterator[Any]:
+    """The documents of a file, and the items of lists."""
+    try:
+        documents = yamltext.read_all(text, aliases=True)
+    except DecodeError as error:
+        raise InvalidDefinition(f"{source}: {error}") from None
     for document in documents:
         if isinstance(document, dict) and document.get("kind") in ("List", "StageList"):
             items = document.get("items") or []
