@@ -8,6 +8,6 @@
 | `stagefiles`, `filestage` | kwok's Stage files, parsed; a stage of such a file |
 | `moment` | what templates can ask: the time, the addresses of nodes and Pods |
 | `selectors`, `amounts`, `finalizers`, `actions`, `celexpressions` | the parts of a Stage file |
-| `fields` | the fields of a document, with their types and paths |
+| `definitions`, `expressions` | the fields of a Stage file; the expressions in them |
 | `jq`, `templates` | the languages of Stage files |
 """

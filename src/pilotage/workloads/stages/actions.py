@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
+from pilotage.errors import InvalidDefinition
 from pilotage.meta.values import Value
-from pilotage.workloads.stages.fields import Fields
+from pilotage.workloads.stages import definitions
 from pilotage.workloads.stages.finalizers import FinalizersChange
 from pilotage.workloads.stages.moment import function_names
 from pilotage.workloads.stages.stage import (
@@ -88,86 +89,56 @@ def performed(definition: Definition, document: dict[str, Any], functions: Mappi
     return definition
 
 
-def of_steps(steps: list[Fields], resource: ResourceRef) -> list[Definition]:
-    """The actions of `steps`, in the order of kwok: in one step Event, finalizers, deletion, patch, object."""
+class Builder(Value, frozen=True):
+    """Makes the actions of one Stage. Its methods raise InvalidDefinition."""
+
+    resource: ResourceRef
+
+    def of_steps(self, steps: list[definitions.Step]) -> list[Definition]:
+        """The actions of `steps`, in the order of kwok: in one step Event, finalizers, deletion, patch, object."""
+        found: list[Definition] = []
+        for index, step in enumerate(steps):
+            path = f"spec.steps[{index}]"
+            found += _first(step.event, step.finalizers)
+            patches = [] if step.patch is None else [self._patch(step.patch, f"{path}.patch")]
+            applied = [] if step.apply is None else [self._applied(step.apply, f"{path}.apply")]
+            found += [Delete()] if step.delete else [*patches, *applied]  # nothing else is done beside a deletion
+        return found
+
+    def of_next(self, given: definitions.Next) -> list[Definition]:
+        """The actions of `next`, the older form of `steps`."""
+        patches = [self._patch(each, f"spec.next.patches[{index}]") for index, each in enumerate(given.patches)]
+        if given.status_template is not None and not patches:
+            place = "spec.next.statusTemplate"
+            template = self._template(given.status_template, place)
+            patches = [PatchTemplate(template, self._usual_type, "status", given.status_subresource, place)]
+        return [*_first(given.event, given.finalizers), *patches, *([Delete()] if given.delete else [])]
+
+    @property
+    def _usual_type(self) -> PatchType:
+        return "strategic" if self.resource in _STRATEGIC else "merge"
+
+    def _patch(self, given: definitions.Patch, path: str) -> PatchTemplate:
+        place = f"{path}.template"
+        template = self._template(given.template, place)
+        return PatchTemplate(template, given.type or self._usual_type, given.root, given.subresource, place)
+
+    def _applied(self, given: definitions.Apply, path: str) -> ApplyTemplate:
+        place = f"{path}.template"
+        return ApplyTemplate(self._template(given.template, place), given.type, given.subresource, place)
+
+    def _template(self, text: str, place: str) -> Template:
+        try:
+            return Template(text, function_names(*self.resource))
+        except TemplateProblem as problem:
+            raise InvalidDefinition(f"{place}: {problem} (line {problem.line})") from None
+
+
+def _first(event: definitions.Event | None, finalizers: definitions.Finalizers | None) -> list[Definition]:
     found: list[Definition] = []
-    for step in steps:
-        event, finalizers, patch = step.object("event"), step.object("finalizers"), step.object("patch")
-        deletes, applied = step.boolean("delete"), step.object("apply")
-        step.end()
-        found += [_event(event)] if event else []
-        found += [_finalizers(finalizers)] if finalizers else []
-        others: list[Definition] = []
-        if patch:
-            others.append(_patch(patch, resource))
-        if applied:
-            others.append(_applied(applied, resource))
-        found += [Delete()] if deletes else others  # what a step has beside a deletion is checked, and not done
+    if event is not None:
+        found.append(Event(event.type, event.reason, event.message))
+    if finalizers is not None:
+        add, remove = (tuple(each.value for each in values) for values in (finalizers.add, finalizers.remove))
+        found.append(FinalizersChange(add, remove, finalizers.empty))
     return found
-
-
-def of_next(fields: Fields, resource: ResourceRef) -> list[Definition]:
-    """The actions of `next`, the older form of `steps`."""
-    fields.refuse("statusPatchAs")
-    event, finalizers = fields.object("event"), fields.object("finalizers")
-    found: list[Definition] = [_event(event)] if event else []
-    found += [_finalizers(finalizers)] if finalizers else []
-    patches = [_patch(each, resource) for each in fields.objects("patches")]
-    if fields.has("statusTemplate"):
-        subresource = fields.text("statusSubresource", "status")
-        place, template = fields.path("statusTemplate"), _template(fields, "statusTemplate", resource)
-        patches = patches or [PatchTemplate(template, _usual_type(resource), "status", subresource, place)]
-    fields.ignore("statusTemplate", "statusSubresource")
-    found += patches
-    found += [Delete()] if fields.boolean("delete") else []
-    fields.end()
-    return found
-
-
-def _event(fields: Fields) -> Event:
-    event = Event(fields.text("type"), fields.text("reason"), fields.text("message"))
-    fields.end()
-    return event
-
-
-def _finalizers(fields: Fields) -> FinalizersChange:
-    change = FinalizersChange(_values(fields, "add"), _values(fields, "remove"), fields.boolean("empty"))
-    fields.end()
-    return change
-
-
-def _values(fields: Fields, name: str) -> tuple[str, ...]:
-    found = []
-    for each in fields.objects(name):
-        found.append(each.required("value"))
-        each.end()
-    return tuple(found)
-
-
-def _usual_type(resource: ResourceRef) -> PatchType:
-    return "strategic" if resource in _STRATEGIC else "merge"
-
-
-def _patch(fields: Fields, resource: ResourceRef) -> PatchTemplate:
-    fields.refuse("impersonation")
-    kind = cast(PatchType, fields.choice("type", ("json", "merge", "strategic"), _usual_type(resource)))
-    place, template = fields.path("template"), _template(fields, "template", resource)
-    found = PatchTemplate(template, kind, fields.text("root"), fields.text("subresource"), place)
-    fields.end()
-    return found
-
-
-def _applied(fields: Fields, resource: ResourceRef) -> ApplyTemplate:
-    fields.refuse("impersonation")
-    kind = cast(ApplyType, fields.choice("type", ("apply", "merge", "strategic"), "apply"))
-    place, template = fields.path("template"), _template(fields, "template", resource)
-    found = ApplyTemplate(template, kind, fields.text("subresource"), place)
-    fields.end()
-    return found
-
-
-def _template(fields: Fields, name: str, resource: ResourceRef) -> Template:
-    try:
-        return Template(fields.text(name), function_names(*resource))
-    except TemplateProblem as problem:
-        raise fields.problem(name, f"{problem} (line {problem.line})") from None

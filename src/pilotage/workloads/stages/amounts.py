@@ -10,9 +10,9 @@ from typing import Any
 
 from pilotage.meta.scalars import times
 from pilotage.meta.values import Value
+from pilotage.workloads.stages import definitions
 from pilotage.workloads.stages.celexpressions import CelExpression, CelFailed
 from pilotage.workloads.stages.expressions import expression_from
-from pilotage.workloads.stages.fields import Fields
 from pilotage.workloads.stages.jq.query import Query
 from pilotage.workloads.stages.jq.values import Whole
 
@@ -102,14 +102,14 @@ class Delay(Value, frozen=True):
     """The time until a step: a duration, or a random time between it and the jitter."""
 
     duration: Length
-    jitter: Length | None = None
+    jitter: Length
 
     def range(self, document: Any, now: datetime) -> tuple[float, ...]:
         """No number: no delay; one: the delay; two: the shortest and the longest. Raises QueryFailed, CelFailed."""
         shortest = self.duration.of(document, now)
         if shortest is None:
             return ()
-        longest = None if self.jitter is None else self.jitter.of(document, now)
+        longest = self.jitter.of(document, now)
         if longest is None:
             return (shortest,)
         return (longest,) if longest <= shortest else (shortest, longest)
@@ -121,19 +121,17 @@ class Delay(Value, frozen=True):
         return max(0.0, seconds)
 
 
-def weight(fields: Fields) -> Weight:
-    """The weight of a Stage file, from the fields of its spec. Raises InvalidDefinition."""
-    return Weight(fields.count("weight") or 0, expression_from(fields, "weightFrom"))
+def weight(spec: definitions.Spec) -> Weight:
+    """The weight of a Stage file. Raises InvalidDefinition."""
+    return Weight(spec.weight, expression_from(spec.weight_from, "spec.weightFrom"))
 
 
-def delay(fields: Fields | None) -> Delay | None:
+def delay(given: definitions.Delay | None) -> Delay | None:
     """The delay of a Stage file; None: there is none. Raises InvalidDefinition."""
-    if fields is None:
+    if given is None:
         return None
-    milliseconds, jitter = fields.count("durationMilliseconds"), fields.count("jitterDurationMilliseconds")
-    duration = Length((milliseconds or 0) / 1000, expression_from(fields, "durationFrom"))
-    expression = expression_from(fields, "jitterDurationFrom")
-    fields.end()
-    if jitter is None and expression is None:
-        return Delay(duration)
-    return Delay(duration, Length(None if jitter is None else jitter / 1000, expression))
+    milliseconds = given.jitter_duration_milliseconds
+    expression = expression_from(given.jitter_duration_from, "spec.delay.jitterDurationFrom")
+    jitter = Length(None if milliseconds is None else milliseconds / 1000, expression)
+    duration = expression_from(given.duration_from, "spec.delay.durationFrom")
+    return Delay(Length(given.duration_milliseconds / 1000, duration), jitter)

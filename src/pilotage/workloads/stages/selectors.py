@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from pilotage.errors import InvalidDefinition
 from pilotage.meta.values import Value
+from pilotage.workloads.stages import definitions
 from pilotage.workloads.stages.celexpressions import CelExpression, CelFailed
 from pilotage.workloads.stages.expressions import cel_expression, jq_expression
-from pilotage.workloads.stages.fields import Fields
 from pilotage.workloads.stages.jq.query import Query
 from pilotage.workloads.stages.jq.values import Whole
-
-_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 class Requirement(Value, frozen=True):
@@ -67,30 +66,26 @@ def _is_met(condition: CelExpression, document: dict[str, Any]) -> bool:
     return found
 
 
-def selector(fields: Fields) -> Selector:
+def selector(given: definitions.Selector) -> Selector:
     """The selector of a Stage file. Raises InvalidDefinition."""
     requirements: list[Requirement] = []
     conditions: list[CelExpression] = []
-    labels, annotations = fields.map_of_texts("matchLabels"), fields.map_of_texts("matchAnnotations")
-    for each in fields.objects("matchExpressions"):
-        kinds = [kind for kind in ("cel", "jq", "key") if each.has(kind)]
-        if len(kinds) != 1:
-            raise each.problem("key", "a match expression has one of cel, jq and key")
-        inner = each.object(kinds[0]) if kinds[0] != "key" else each
-        if inner is not None and kinds[0] == "cel":
-            conditions.append(cel_expression(inner))
-        elif inner is not None:
-            requirements.append(_requirement(inner))
-        each.end()
-    fields.end()
-    return Selector(labels, annotations, tuple(requirements), tuple(conditions))
+    for index, each in enumerate(given.match_expressions):
+        path = f"spec.selector.matchExpressions[{index}]"
+        if sum(map(bool, (each.cel, each.jq, each.key))) != 1:
+            raise InvalidDefinition(f"{path}: must have one of cel, jq and key")
+        if each.cel is not None:
+            conditions.append(cel_expression(each.cel, path))
+        elif each.jq is not None:
+            requirements.append(_requirement(each.jq, f"{path}.jq"))
+        else:
+            requirements.append(_requirement(each, path))
+    return Selector(given.match_labels, given.match_annotations, tuple(requirements), tuple(conditions))
 
 
-def _requirement(fields: Fields) -> Requirement:
-    query = jq_expression(fields, "key")
-    operator = fields.choice("operator", _OPERATORS, "")
-    values = fields.texts("values")
-    if bool(values) != (operator in ("In", "NotIn")):
-        raise fields.problem("values", "is required with In and NotIn, and must be empty with Exists and DoesNotExist")
-    fields.end()
-    return Requirement(query, operator, frozenset(values))
+def _requirement(given: definitions.Requirement | definitions.MatchExpression, path: str) -> Requirement:
+    if bool(given.values) != (given.operator in ("In", "NotIn")):
+        raise InvalidDefinition(
+            f"{path}.values: is required with In and NotIn, and must be empty with Exists and DoesNotExist"
+        )
+    return Requirement(jq_expression(given.key, f"{path}.key"), given.operator, frozenset(given.values))

@@ -9,7 +9,7 @@ from typing import Any
 from pilotage.errors import DecodeError, InvalidDefinition
 from pilotage.meta.text import yamltext
 from pilotage.workloads.stages import actions, amounts, selectors
-from pilotage.workloads.stages.fields import Fields, json_noun
+from pilotage.workloads.stages.definitions import Spec, definition
 from pilotage.workloads.stages.filestage import FileStage
 from pilotage.workloads.stages.stage import ResourceRef
 
@@ -53,19 +53,13 @@ def stage(document: Any, source: str) -> FileStage:
     """The stage of a document. Raises as `parse`."""
     if not is_stage(document):
         raise InvalidDefinition(f"{source}: {_named(document)} is not a Stage of {API_VERSION}")
-    fields = Fields(document, "", source)
-    fields.ignore("apiVersion", "kind", "status")
-    metadata = fields.object("metadata")
-    name = metadata.required("name") if metadata is not None else ""
-    if not name:
-        raise InvalidDefinition(f"{source}: metadata: is required")
-    fields = Fields({key: document.get(key) for key in document}, "", f"{source}: Stage {name}")
-    fields.ignore("apiVersion", "kind", "status", "metadata")
-    spec = fields.object("spec")
-    fields.end()
-    if spec is None:
-        raise fields.problem("spec", "is required")
-    return _stage(spec, name, source)
+    name = (document.get("metadata") or {}).get("name") if isinstance(document.get("metadata"), dict) else ""
+    where = f"{source}: Stage {name}" if name else source
+    given = definition(document, where)
+    try:
+        return _stage(given.spec, given.metadata.name, source)
+    except InvalidDefinition as problem:
+        raise InvalidDefinition(f"{where}: {problem}") from None
 
 
 def _documents(text: str | bytes, source: str) -> Iterator[Any]:
@@ -78,7 +72,7 @@ def _documents(text: str | bytes, source: str) -> Iterator[Any]:
         if isinstance(document, dict) and document.get("kind") in ("List", "StageList"):
             items = document.get("items") or []
             if not isinstance(items, list):
-                raise InvalidDefinition(f"{source}: items: must be a list, not {json_noun(items)}")
+                raise InvalidDefinition(f"{source}: items: must be a list")
             yield from items
         else:
             yield document
@@ -86,29 +80,22 @@ def _documents(text: str | bytes, source: str) -> Iterator[Any]:
 
 def _named(document: Any) -> str:
     if not isinstance(document, dict):
-        return f"a document that is {json_noun(document)}"
+        return "a document that is not an object"
     return f"{str(document.get('kind'))[:100]} of {str(document.get('apiVersion'))[:100]}"
 
 
-def _stage(spec: Fields, name: str, source: str) -> FileStage:
-    reference = spec.object("resourceRef")
-    if reference is None:
-        raise spec.problem("resourceRef", "is required")
-    resource = ResourceRef(reference.text("apiGroup") or "v1", reference.required("kind"))
-    reference.end()
-    selected, after = spec.object("selector"), spec.object("next")
-    steps = actions.of_steps(spec.objects("steps"), resource)
+def _stage(spec: Spec, name: str, source: str) -> FileStage:
+    resource = ResourceRef(spec.resource_ref.api_group or "v1", spec.resource_ref.kind)
+    build = actions.Builder(resource)
     # As for kwok, steps replace next if there are both.
-    following = actions.of_next(after, resource) if after is not None else []
-    found = FileStage(
+    steps = build.of_steps(spec.steps) or ([] if spec.next is None else build.of_next(spec.next))
+    return FileStage(
         name,
         resource,
-        None if selected is None else selectors.selector(selected),
+        None if spec.selector is None else selectors.selector(spec.selector),
         amounts.weight(spec),
-        amounts.delay(spec.object("delay")),
-        tuple(steps or following),
-        spec.boolean("immediateNextStage"),
+        amounts.delay(spec.delay),
+        tuple(steps),
+        spec.immediate_next_stage,
         source,
     )
-    spec.end()
-    return found

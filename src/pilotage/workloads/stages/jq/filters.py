@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 from pilotage.workloads.stages.jq.values import BINARY, DataError, Steps, checked, is_true
@@ -43,27 +43,15 @@ def literal(value: Any) -> Filter:
     return lambda given, steps: iter((value,))
 
 
-def index(target: Filter, key: Filter) -> Filter:
-    """`target[key]`, with a key that is an expression over the input."""
+def element(target: Filter, position: int) -> Filter:
+    """`target[position]`."""
 
     def run(value: Any, steps: Steps) -> Iterator[Any]:
         for each in target(value, steps):
-            for found in key(value, steps):
-                steps.take()
-                yield _element(each, found)
+            items = checked(each, "null", "array", "string") or ()
+            yield items[position] if -len(items) <= position < len(items) else None
 
     return run
-
-
-def _element(value: Any, key: Any) -> Any:
-    if isinstance(key, str):
-        return Path(key).of(value)
-    position = math.floor(checked(key, "number"))
-    if value is None:
-        return None
-    items = checked(value, "array", "string")
-    position += len(items) if position < 0 else 0
-    return items[position] if 0 <= position < len(items) else None
 
 
 def iterate(target: Filter) -> Filter:
@@ -117,23 +105,15 @@ def pipe(first: Filter, second: Filter) -> Filter:
     return run
 
 
-def conditional(condition: Filter, chosen: Filter, otherwise: Filter) -> Filter:
-    """`if condition then chosen else otherwise end`."""
-
-    def run(value: Any, steps: Steps) -> Iterator[Any]:
-        for each in condition(value, steps):
-            yield from (chosen if is_true(each) else otherwise)(value, steps)
-
-    return run
-
-
 def combined(sign: str, left: Filter, right: Filter) -> Filter:
     """`left sign right`."""
     if sign == "|":
         return pipe(left, right)
     if sign in BINARY:
         return _binary(BINARY[sign], left, right)
-    return {",": _both, "//": _alternative}[sign](left, right) if sign in (",", "//") else _logic(sign, left, right)
+    if sign == ",":
+        return lambda value, steps: chain(left(value, steps), right(value, steps))
+    return _alternative(left, right) if sign == "//" else _logic(sign, left, right)
 
 
 def _binary(operate: Callable[[Any, Any], Any], left: Filter, right: Filter) -> Filter:
@@ -141,17 +121,8 @@ def _binary(operate: Callable[[Any, Any], Any], left: Filter, right: Filter) -> 
         for second in right(value, steps):
             for first in left(value, steps):
                 result = operate(first, second)
-                steps.take(first)
                 steps.take(result)
                 yield result
-
-    return run
-
-
-def _both(left: Filter, right: Filter) -> Filter:
-    def run(value: Any, steps: Steps) -> Iterator[Any]:
-        yield from left(value, steps)
-        yield from right(value, steps)
 
     return run
 

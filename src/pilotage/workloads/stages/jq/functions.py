@@ -5,13 +5,14 @@ A function gets its input, the counter of steps, and its arguments, which are fi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-from pilotage.workloads.stages.jq.filters import Filter, items_of
-from pilotage.workloads.stages.jq.values import DataError, Steps, Whole, added, bounded, checked, equal, is_true, kind
+import msgspec
+
+from pilotage.workloads.stages.jq.filters import Filter, Path, items_of
+from pilotage.workloads.stages.jq.values import DataError, Steps, Whole, added, checked, equal, is_true, kind
 
 Function = Callable[..., Iterator[Any]]
 
@@ -48,11 +49,11 @@ def _map(value: Any, steps: Steps, function: Filter) -> Iterator[Any]:
 
 
 def _quantified(decide: Callable[[Iterator[bool]], bool]) -> Function:
-    """`any` and `all`, with a condition or a generator and a condition."""
+    """`any` and `all`: of items or of the outputs of a generator, with a condition."""
 
     def run(value: Any, steps: Steps, *arguments: Filter) -> Iterator[Any]:
-        items = arguments[0](value, steps) if len(arguments) == 2 else iter(items_of(value))
-        condition = arguments[-1] if arguments else lambda item, steps: iter((item,))
+        items = arguments[0](value, steps) if len(arguments) == 2 else items_of(value)
+        condition = arguments[-1] if arguments else Path()
         yield decide(is_true(each) for item in items for each in condition(item, steps))
 
     return run
@@ -94,36 +95,11 @@ def _sum(value: Any, steps: Steps) -> Iterator[Any]:
     yield total
 
 
-def _joined(value: Any, separator: Any) -> str:
-    texts = [
-        "" if item is None else text_of(checked(item, "string", "number", "boolean"))
-        for item in checked(value, "array")
-    ]
-    bounded(sum(map(len, texts)) + len(checked(separator, "string")) * len(texts))
-    return str(separator).join(texts)
-
-
-def _split(value: Any, separator: Any) -> list[str]:
-    text = checked(value, "string")
-    return text.split(separator) if text and checked(separator, "string") else list(text)
-
-
-def text_of(value: Any) -> str:
+def _text(value: Any) -> str:
     """`tostring`: JSON, and strings as they are."""
-    return value if isinstance(value, str) else _json(value)
-
-
-def _json(value: Any) -> str:
-    text = json.dumps(_written(value), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-    bounded(len(text))
-    return text
-
-
-def _written(value: Any) -> Any:
-    """With floats that are whole numbers as integers, as Go writes them."""
-    if isinstance(value, dict | list):
-        return {k: _written(v) for k, v in value.items()} if isinstance(value, dict) else [*map(_written, value)]
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
 
 
 def _number(value: Any) -> Any:
@@ -151,24 +127,20 @@ FUNCTIONS: dict[tuple[str, int], Function] = {
     **{("all", count): _quantified(all) for count in range(3)},
     **{("any", count): _quantified(any) for count in range(3)},
     ("contains", 1): _contains,
-    ("empty", 0): lambda value, steps: iter(()),
     ("endswith", 1): _of_argument(lambda value, end: checked(value, "string").endswith(checked(end, "string"))),
     ("first", 0): _of_value(lambda value: (checked(value, "array") or [None])[0]),
     ("first", 1): lambda value, steps, generator: islice(generator(value, steps), 1),
     ("has", 1): _of_argument(_has),
-    ("join", 1): _of_argument(_joined),
     ("keys", 0): _of_value(lambda value: sorted(checked(value, "object"))),
     ("last", 0): _of_value(lambda value: (checked(value, "array") or [None])[-1]),
     ("length", 0): _of_value(_length),
     ("map", 1): _map,
     ("not", 0): _of_value(lambda value: not is_true(value)),
     ("select", 1): _select,
-    ("split", 1): _of_argument(_split),
     ("startswith", 1): _of_argument(lambda value, begin: checked(value, "string").startswith(checked(begin, "string"))),
     ("test", 1): _of_argument(_tested),
-    ("tojson", 0): _of_value(_json),
     ("tonumber", 0): _of_value(_number),
-    ("tostring", 0): _of_value(text_of),
+    ("tostring", 0): _of_value(_text),
     ("type", 0): _of_value(kind),
 }
 

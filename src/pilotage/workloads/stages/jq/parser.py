@@ -9,11 +9,19 @@ from pilotage.workloads.stages.jq.tokens import SyntaxProblem, Token, tokens
 from pilotage.workloads.stages.jq.values import Whole
 
 _LEVELS = {"|": 1, ",": 2, "//": 3, "or": 4, "and": 5} | dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), 6)
-_LEVELS |= {"+": 7, "-": 7, "*": 8, "/": 8, "%": 8}
+_LEVELS |= {"+": 7, "-": 7}
 """How tight operators bind."""
 _RIGHT, _COMPARISON = _LEVELS["//"], _LEVELS["=="]
 _CONSTANTS = {"null": None, "true": True, "false": False}
-_KEYWORDS = frozenset(["and", "or", "then", "elif", "else", "end"])
+_KEYWORDS = frozenset(["and", "or"])
+_UNSUPPORTED = {
+    "{": "objects are",
+    ",": "several outputs are",
+    "*": "* is",
+    "/": "/ is",
+    "%": "% is",
+    ":": "slices are",
+}
 _MAX_NUMBER = 300
 
 
@@ -65,6 +73,8 @@ class _Parser:
 
     def _unexpected(self, wanted: str = "") -> SyntaxProblem:
         token = self._next
+        if token.kind == "operator" and token.value in _UNSUPPORTED:
+            return SyntaxProblem(f"{token.value} is not supported here", token.position)
         shown = "the expression ends too early" if token.kind == "end" else f"unexpected {token.value!r}"
         return SyntaxProblem(f"{shown}{wanted}", token.position)
 
@@ -99,16 +109,17 @@ class _Parser:
     def _bracket(self, target: Filter) -> Filter:
         if self._accept("]"):
             return filters.iterate(target)
-        if self._sign == ":":
-            raise SyntaxProblem("slices are not supported here", self._next.position)
-        first = self._next
-        key = self._expression()
-        if self._sign == ":":
-            raise SyntaxProblem("slices are not supported here", self._next.position)
+        sign = -1 if self._accept("-") else 1
+        key = self._next
+        if key.kind == "string" and sign == 1:
+            found = filters.field(target, key.value)
+        elif key.kind == "number" and key.value.isdigit():
+            found = filters.element(target, sign * int(_number(key)))
+        else:
+            raise self._unexpected(", expected a string or an integer")
+        self._at += 1
         self._expect("]")
-        if first.kind == "string" and self._tokens[self._at - 2] is first:
-            return filters.field(target, first.value)
-        return filters.index(target, key)
+        return found
 
     def _term(self) -> Filter:
         token = self._take()
@@ -134,15 +145,11 @@ class _Parser:
             case "-":
                 return filters.combined("-", filters.literal(Whole(0)), self._postfix())
         self._at -= 1
-        if token.value == "{":
-            raise SyntaxProblem("objects are not supported here", token.position)
         raise self._unexpected()
 
     def _name(self, token: Token) -> Filter:
         if token.value in _CONSTANTS:
             return filters.literal(_CONSTANTS[token.value])
-        if token.value == "if":
-            return self._conditional()
         arguments: list[Filter] = []
         if self._accept("("):
             arguments.append(self._expression())
@@ -156,16 +163,6 @@ class _Parser:
             wanted = " or ".join(map(str, known))
             raise SyntaxProblem(f"the function {token.value} takes {wanted} arguments, not {count}", token.position)
         return call(token.value, arguments)
-
-    def _conditional(self) -> Filter:
-        condition = self._expression()
-        self._expect("then")
-        chosen = self._expression()
-        if self._accept("elif"):
-            return filters.conditional(condition, chosen, self._conditional())
-        otherwise = self._expression() if self._accept("else") else Path()
-        self._expect("end")
-        return filters.conditional(condition, chosen, otherwise)
 
 
 def _number(token: Token) -> float:

@@ -38,7 +38,22 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
 _UNSUPPORTED_WORDS = frozenset(
-    ("as", "break", "catch", "debug", "def", "env", "foreach", "import", "include", "input", "label", "reduce", "try")
+    [
+        "as",
+        "break",
+        "catch",
+        "debug",
+        "def",
+        "env",
+        "foreach",
+        "if",
+        "import",
+        "include",
+        "input",
+        "label",
+        "reduce",
+        "try",
+    ]
 )
 
 
