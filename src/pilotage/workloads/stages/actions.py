@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pilotage.errors import InvalidDefinition
@@ -22,10 +22,11 @@ from pilotage.workloads.stages.stage import (
     PatchType,
     ResourceRef,
 )
-from pilotage.workloads.stages.templates.functions import Function
-from pilotage.workloads.stages.templates.limits import RenderError, TemplateProblem
+from pilotage.workloads.stages.templates.problems import RenderError, TemplateProblem
 from pilotage.workloads.stages.templates.template import Template
 
+Functions = Mapping[str, Callable[..., Any]]
+"""The functions of a moment, by name."""
 _STRATEGIC = frozenset([NODE, POD])
 """Kinds for which kwok patches strategically, if a patch has no type."""
 
@@ -40,7 +41,7 @@ class PatchTemplate(Value, frozen=True):
     place: str
     """The field of the Stage, for messages."""
 
-    def rendered(self, document: Any, functions: Mapping[str, Function]) -> Patch:
+    def rendered(self, document: Any, functions: Functions) -> Patch:
         """The patch for an object. Raises RenderError."""
         found = self.template.document(document, functions)
         if self.type == "json":
@@ -66,7 +67,7 @@ class ApplyTemplate(Value, frozen=True):
     place: str
     """The field of the Stage, for messages."""
 
-    def rendered(self, document: Any, functions: Mapping[str, Function]) -> Apply:
+    def rendered(self, document: Any, functions: Functions) -> Apply:
         """The object. Raises RenderError."""
         found = self.template.document(document, functions)
         if not isinstance(found, dict) or not found.get("apiVersion") or not found.get("kind"):
@@ -78,7 +79,7 @@ Definition = Event | FinalizersChange | Delete | PatchTemplate | ApplyTemplate
 """An action as a Stage file defines it."""
 
 
-def performed(definition: Definition, document: dict[str, Any], functions: Mapping[str, Function]) -> Action | None:
+def performed(definition: Definition, document: dict[str, Any], functions: Functions) -> Action | None:
     """The action for an object; None if nothing has to change. Raises RenderError."""
     if isinstance(definition, PatchTemplate | ApplyTemplate):
         return definition.rendered(document, functions)

@@ -15,7 +15,7 @@ from pilotage.workloads.stages.jq.values import QueryFailed
 from pilotage.workloads.stages.moment import Moment
 from pilotage.workloads.stages.selectors import Selector
 from pilotage.workloads.stages.stage import Action, Delete, Document, Event, ResourceRef, Stage, StageFailed, Step
-from pilotage.workloads.stages.templates.limits import RenderError
+from pilotage.workloads.stages.templates.problems import RenderError
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from pilotage.workloads.stages.templates.functions import Function, function
 from pilotage.workloads.stages.templates.values import GoInt
 
 
@@ -45,24 +44,24 @@ class Moment:
     version: str = "v0.8.0"
     """What `Version` gives: the version of kwok whose Stage files these are."""
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    """Functions that replace those of the same name. They get the arguments of the template, without a check."""
+    """Functions that replace those of the same name. """
 
-    def for_templates(self) -> dict[str, Function]:
+    def for_templates(self) -> dict[str, Callable[..., Any]]:
         """The functions that depend on the moment, by name."""
         of = self.addresses
         return {
-            "Now": function("", lambda: rfc3339(self.now)),
-            "StartTime": function("", lambda: rfc3339(self.start_time or self.now)),
-            "Version": function("", lambda: self.version),
-            "NodeIP": function("", lambda: of.node_ip),
-            "NodeName": function("", lambda: of.node_name),
-            "NodePort": function("", lambda: GoInt(of.node_port)),
-            "NodeIPWith": function("string", lambda node: next(iter(of.node_ips_of(node)), "")),
-            "NodeIPsWith": function("string", of.node_ips_of),
-            "PodIP": function("", lambda: of.pod_ip),
-            "PodIPWith": function(_PLACE, lambda *place: next(iter(of.pod_ips_of(*place)), "")),
-            "PodIPsWith": function(_PLACE, of.pod_ips_of),
-            **{name: function("...any", run) for name, run in self.functions.items()},
+            "Now": lambda: rfc3339(self.now),
+            "StartTime": lambda: rfc3339(self.start_time or self.now),
+            "Version": lambda: self.version,
+            "NodeIP": lambda: of.node_ip,
+            "NodeName": lambda: of.node_name,
+            "NodePort": lambda: GoInt(of.node_port),
+            "NodeIPWith": lambda node: next(iter(of.node_ips_of(node)), ""),
+            "NodeIPsWith": of.node_ips_of,
+            "PodIP": lambda: of.pod_ip,
+            "PodIPWith": lambda *place: next(iter(of.pod_ips_of(*place)), ""),
+            "PodIPsWith": of.pod_ips_of,
+            **self.functions,
         }
 
 
@@ -72,7 +71,6 @@ def rfc3339(time: datetime) -> str:
     return f"{text.rstrip('0') if '.' in text else text}Z"
 
 
-_PLACE = "string bool string string string"
 _ANY = frozenset(["Now", "StartTime", "Version"])
 _NODE = _ANY | {"NodeIP", "NodeName", "NodePort"}
 _POD = _ANY | {"NodeIP", "NodeIPWith", "NodeIPsWith", "PodIP", "PodIPWith", "PodIPsWith"}

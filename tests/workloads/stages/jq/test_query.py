@@ -45,16 +45,18 @@ UNSUPPORTED = {
     "now": "the function now/0 is not supported here",
     "select(.a; .b)": "the function select takes 1 arguments, not 2",
     "length(1)": "the function length takes 0 arguments, not 1",
-    ".a[": "the expression ends too early",
+    ".a[": "the expression ends too early, expected a string or an integer",
     ".a )": "unexpected ')'",
     '"abc': "the string does not end",
     r'"\q"': r'"\q" is not a valid string',
     ".a & .b": "unexpected '&'",
-    "if 1 then 2": "the expression ends too early, expected 'end'",
+    "if .a then 1 else 2 end": "if is not supported here",
     "1" * 400: "the number is too long",
     ".. | .a": ".. is not supported here",
-    ".[1:]": "slices are not supported here",
-    "{a: 1}": "objects are not supported here",
+    ".[1:]": ": is not supported here",
+    ".[.a]": "unexpected 'a', expected a string or an integer",
+    "{a: 1}": "{ is not supported here",
+    "2 * 3": "* is not supported here",
     "[3, 1] | sort": "the function sort/0 is not supported here",
     "|".join(["."] * 300): "the expression has more than 250 tokens",
 }
@@ -76,10 +78,10 @@ def test_a_problem_has_its_position() -> None:
 @pytest.mark.parametrize(
     "expression",
     [
-        "[.[], .[], .[], .[], .[], .[], .[], .[]]" + " | [.[], .[], .[], .[], .[], .[], .[], .[]]" * 5,
-        "[.[], .[]]" + " | . + ." * 60,
+        "[.[], .[], .[], .[]]" + " | [.[], .[], .[], .[]]" * 7,
+        "[.[] + .[]]" + " | [.[] + .[]]" * 5,
         '"0123456789"' + " | . + ." * 60,
-        '["x"]' + " | [.[], .[]]" * 11 + f' | join("{"x" * 1000}")',
+        "[.[]]" + " | . + ." * 60,
     ],
 )
 def test_an_expression_that_would_do_too_much_is_stopped(expression: str) -> None:
@@ -95,7 +97,7 @@ def test_a_document_that_is_too_deep_is_refused() -> None:
         Query(". == .").execute({"a": deep})
 
 
-@pytest.mark.parametrize("expression", ["[1] - [1]", '"a" * 2', '"a,b" / ","', "[1] < [2]"])
+@pytest.mark.parametrize("expression", ["[1] - [1]", "[1] < [2]"])
 def test_an_operation_that_is_not_supported_is_not_an_expression_without_outputs(expression: str) -> None:
     with pytest.raises(QueryFailed, match="is not supported here"):
         Query(expression).execute({})

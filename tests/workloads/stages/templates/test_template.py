@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.workloads.stages.moment import Addresses, Moment
-from pilotage.workloads.stages.templates.limits import RenderError, TemplateProblem
+from pilotage.workloads.stages.templates.problems import RenderError, TemplateProblem
 from pilotage.workloads.stages.templates.template import FUNCTIONS, Template
 
 RECORDED = json.loads((Path(__file__).parent / "texttemplate.json").read_text())

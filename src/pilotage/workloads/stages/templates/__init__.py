@@ -5,9 +5,7 @@
 | `template` | a template, parsed, and the text or document that it gives |
 | `lexer`, `parser` | text to tokens to a tree |
 | `nodes`, `operands` | the tree: what writes text, and what has a value |
-| `rendering` | one rendering: variables, functions, text and limits |
 | `values` | values, as Go has and prints them |
-| `functions` | functions with the types of their arguments |
 | `builtins`, `library` | the functions of Go, of kwok and of sprig |
-| `limits` | errors of a template, and how much it may do |
+| `problems` | errors of a template |
 """

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from pilotage.meta.causes import quoted
-from pilotage.workloads.stages.templates.functions import function
-from pilotage.workloads.stages.templates.limits import RenderError
-from pilotage.workloads.stages.templates.values import MISSING, GoInt, go_type, is_true, printed, text_of
+from pilotage.workloads.stages.templates.problems import RenderError
+from pilotage.workloads.stages.templates.values import GoInt, go_type, is_true, printed, text_of
 
 _DIRECTIVE = re.compile(r"%(-?0?)(\d{0,3})([sdvqt%])?")
-
-
-def _is_nil(value: Any) -> bool:
-    return value is None or value is MISSING
 
 
 def _comparable(value: Any) -> tuple[str, Any]:
@@ -22,13 +18,13 @@ def _comparable(value: Any) -> tuple[str, Any]:
     text = text_of(value)
     if text is not None:
         return "string", text
-    return "" if isinstance(value, list | dict) or _is_nil(value) else go_type(value), value
+    return "" if value is None or isinstance(value, list | dict) else go_type(value), value
 
 
 def _equal(one: Any, other: Any) -> bool:
     (kind, first), (other_kind, second) = _comparable(one), _comparable(other)
-    if _is_nil(one) or _is_nil(other):
-        return _is_nil(one) and _is_nil(other)
+    if one is None or other is None:
+        return one is other
     if kind != other_kind:
         raise RenderError(f"incompatible types for comparison: {go_type(one)} and {go_type(other)}")
     if not kind:
@@ -50,10 +46,8 @@ def _less(one: Any, other: Any) -> bool:
 
 
 def _index(item: Any, *keys: Any) -> Any:
-    for key in keys or (None,):
-        if _is_nil(item):
-            raise RenderError("index of untyped nil")
-        item = _item(item, key) if keys else item
+    for key in keys:
+        item = _item(item, key)
     return item
 
 
@@ -74,7 +68,7 @@ def _item(item: Any, key: Any) -> Any:
 def _length(item: Any) -> GoInt:
     text = text_of(item)
     if text is None and not isinstance(item, list | dict):
-        raise RenderError("len of nil pointer" if _is_nil(item) else f"len of type {go_type(item)}")
+        raise RenderError(f"len of type {go_type(item)}")
     return GoInt(len(item if text is None else text.encode()))
 
 
@@ -117,18 +111,18 @@ def _verb(verb: str, value: Any) -> str:
     return quoted(text or "") if verb == "q" else printed(value)
 
 
-BUILTINS = {
-    "eq": function("raw raw ...raw", _eq),
-    "ne": function("raw raw", lambda one, other: not _equal(one, other)),
-    "lt": function("raw raw", _less),
-    "le": function("raw raw", lambda one, other: not _less(other, one)),
-    "gt": function("raw raw", lambda one, other: _less(other, one)),
-    "ge": function("raw raw", lambda one, other: not _less(one, other)),
-    "not": function("raw", lambda value: not is_true(value)),
-    "len": function("raw", _length),
-    "index": function("raw ...raw", _index),
-    "print": function("...any", _print),
-    "println": function("...any", lambda *values: " ".join(map(printed, values)) + "\n"),
-    "printf": function("string ...any", _formatted),
+BUILTINS: dict[str, Callable[..., Any]] = {
+    "eq": _eq,
+    "ne": lambda one, other: not _equal(one, other),
+    "lt": _less,
+    "le": lambda one, other: not _less(other, one),
+    "gt": lambda one, other: _less(other, one),
+    "ge": lambda one, other: not _less(one, other),
+    "not": lambda value: not is_true(value),
+    "len": _length,
+    "index": _index,
+    "print": _print,
+    "println": lambda *values: " ".join(map(printed, values)) + "\n",
+    "printf": _formatted,
 }
 """By name."""

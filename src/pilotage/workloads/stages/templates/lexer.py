@@ -6,10 +6,7 @@ import re
 from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
-from pilotage.workloads.stages.templates.limits import TemplateProblem
-
-MAX_LENGTH = 256 * 1024
-"""Characters of a template."""
+from pilotage.workloads.stages.templates.problems import TemplateProblem
 
 
 class Token(NamedTuple):
@@ -35,8 +32,6 @@ _WORD = re.compile(
 
 def tokens(text: str) -> Iterator[Token]:
     """The tokens: `text`; between `open` and `close` the words of an action; `end`. Raises TemplateProblem."""
-    if len(text) > MAX_LENGTH:
-        raise TemplateProblem(f"the template has {len(text)} characters; at most {MAX_LENGTH} are read", 1)
     position, line, trimmed = 0, 1, False
     while True:
         begin = text.find("{{", position)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from pilotage.meta.causes import quoted
 from pilotage.meta.text import yamltext
-from pilotage.workloads.stages.templates.functions import function
-from pilotage.workloads.stages.templates.limits import RenderError, check_length
+from pilotage.workloads.stages.templates.problems import RenderError
 from pilotage.workloads.stages.templates.values import GoFloat, GoInt, as_json, go_type, is_true, plain, printed
 
 _INTEGER = re.compile(r"([+-]?)(?:0([0-7]{1,20})|(0x[0-9a-fA-F]{1,15}|0|[1-9][0-9]{0,17}))(?:\.0*)?")
@@ -34,7 +34,6 @@ def _yaml(value: Any, *levels: GoInt) -> str:
     text = yamltext.write_as_kubernetes(plain(value)).decode()
     if len(levels) != 1 or levels[0] <= 0:
         return text
-    check_length((text.count("\n") + 1) * levels[0] * 2)
     return f"\n{text}".replace("\n", "\n" + " " * (2 * levels[0]))
 
 
@@ -77,46 +76,39 @@ def _int64(number: int) -> GoInt:
 
 
 def _joined(separator: str, value: Any) -> str:
-    texts = [printed(item) for item in (value if isinstance(value, list) else [value]) if item is not None]
-    check_length(sum(map(len, texts)) + len(separator) * len(texts))
-    return separator.join(texts)
-
-
-def _replaced(old: str, new: str, text: str) -> str:
-    check_length(len(text) + (text.count(old) if old else len(text) + 1) * len(new))
-    return text.replace(old, new)
+    return separator.join(printed(item) for item in (value if isinstance(value, list) else [value]) if item is not None)
 
 
 def _split(separator: str, text: str) -> list[str]:
     return text.split(separator) if separator else list(text)
 
 
-LIBRARY = {
-    "Quote": function("any", _quote),
-    "YAML": function("any ...int", _yaml),
-    "NodeConditions": function("", _conditions),
-    "default": function("any ...any", _default),
-    "ternary": function("any any bool", lambda yes, no, condition: yes if condition else no),
-    "quote": function("...any", lambda *values: " ".join(quoted(printed(each)) for each in values if each is not None)),
-    "toString": function("any", printed),
-    "upper": function("string", str.upper),
-    "lower": function("string", str.lower),
-    "trim": function("string", str.strip),
-    "trimPrefix": function("string string", lambda prefix, text: text.removeprefix(prefix)),
-    "trimSuffix": function("string string", lambda suffix, text: text.removesuffix(suffix)),
-    "contains": function("string string", lambda part, text: part in text),
-    "hasPrefix": function("string string", lambda prefix, text: text.startswith(prefix)),
-    "hasSuffix": function("string string", lambda suffix, text: text.endswith(suffix)),
-    "replace": function("string string string", _replaced),
-    "split": function("string string", lambda by, text: {f"_{at}": part for at, part in enumerate(_split(by, text))}),
-    "splitList": function("string string", _split),
-    "join": function("string any", _joined),
-    "int": function("any", _int),
-    "add": function("...any", lambda *values: _int64(sum(map(_int, values)))),
-    "sub": function("any any", lambda one, other: _int64(_int(one) - _int(other))),
-    "list": function("...any", lambda *values: list(values)),
-    "dict": function("...any", _dict),
-    "first": function("any", lambda value: next(iter(_items(value)), None)),
-    "last": function("any", lambda value: next(iter(_items(value)[-1:]), None)),
+LIBRARY: dict[str, Callable[..., Any]] = {
+    "Quote": _quote,
+    "YAML": _yaml,
+    "NodeConditions": _conditions,
+    "default": _default,
+    "ternary": lambda yes, no, condition: yes if condition else no,
+    "quote": lambda *values: " ".join(quoted(printed(each)) for each in values if each is not None),
+    "toString": printed,
+    "upper": str.upper,
+    "lower": str.lower,
+    "trim": str.strip,
+    "trimPrefix": lambda prefix, text: text.removeprefix(prefix),
+    "trimSuffix": lambda suffix, text: text.removesuffix(suffix),
+    "contains": lambda part, text: part in text,
+    "hasPrefix": lambda prefix, text: text.startswith(prefix),
+    "hasSuffix": lambda suffix, text: text.endswith(suffix),
+    "replace": lambda old, new, text: text.replace(old, new),
+    "split": lambda by, text: {f"_{at}": part for at, part in enumerate(_split(by, text))},
+    "splitList": _split,
+    "join": _joined,
+    "int": _int,
+    "add": lambda *values: _int64(sum(map(_int, values))),
+    "sub": lambda one, other: _int64(_int(one) - _int(other)),
+    "list": lambda *values: list(values),
+    "dict": _dict,
+    "first": lambda value: next(iter(_items(value)), None),
+    "last": lambda value: next(iter(_items(value)[-1:]), None),
 }
 """By name."""

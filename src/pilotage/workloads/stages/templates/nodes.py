@@ -6,13 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pilotage.meta.values import Value
-from pilotage.workloads.stages.templates.limits import RenderError
-from pilotage.workloads.stages.templates.operands import Pipeline
-from pilotage.workloads.stages.templates.rendering import Rendering
-from pilotage.workloads.stages.templates.values import MISSING, GoInt, is_true, printed
-
-_MAX_CALLS = 20
-"""Templates within templates."""
+from pilotage.workloads.stages.templates.operands import Pipeline, Rendering
+from pilotage.workloads.stages.templates.problems import RenderError
+from pilotage.workloads.stages.templates.values import GoInt, is_true, printed
 
 
 class Jump(Exception):
@@ -35,7 +31,6 @@ Body = tuple[Node, ...]
 def walk(body: Body, rendering: Rendering, dot: Any) -> None:
     """Write all nodes. A RenderError has the line and the action."""
     for node in body:
-        rendering.steps.take()
         try:
             node.write(rendering, dot)
         except RenderError as error:
@@ -46,7 +41,7 @@ def walk(body: Body, rendering: Rendering, dot: Any) -> None:
 
 def text(value: str) -> Callable[[Rendering, Any], None]:
     """Text between actions."""
-    return lambda rendering, dot: rendering.write(value)
+    return lambda rendering, dot: rendering.parts.append(value)
 
 
 def action(pipeline: Pipeline) -> Callable[[Rendering, Any], None]:
@@ -55,7 +50,7 @@ def action(pipeline: Pipeline) -> Callable[[Rendering, Any], None]:
     def write(rendering: Rendering, dot: Any) -> None:
         value = pipeline.evaluate(rendering, dot)
         if not pipeline.variables:
-            rendering.write(printed(value))
+            rendering.parts.append("<no value>" if value is None else printed(value))
 
     return write
 
@@ -81,7 +76,6 @@ def _range(pipeline: Pipeline, body: Body, rendering: Rendering, value: Any) -> 
     scope, found = len(rendering.variables), False
     for key, item in _pairs(value):
         found = True
-        rendering.steps.take()
         for name, each in zip(reversed(pipeline.variables), (item, key), strict=False):
             rendering.set(name, each, is_new=False)
         try:
@@ -102,7 +96,7 @@ def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:
         return ((GoInt(index), item) for index, item in enumerate(value))
     if isinstance(value, GoInt):
         return ((GoInt(index), GoInt(index)) for index in range(value))
-    if value is MISSING:
+    if value is None:
         return ()
     raise RenderError(f"range can't iterate over {printed(value)[:100]}")
 
@@ -113,13 +107,9 @@ def template(name: str, pipeline: Pipeline | None, bodies: Mapping[str, Body]) -
     def write(rendering: Rendering, dot: Any) -> None:
         if name not in bodies:
             raise RenderError(f'template "{name}" not defined')
-        if rendering.calls >= _MAX_CALLS:
-            raise RenderError(f"more than {_MAX_CALLS} templates within templates")
-        value = MISSING if pipeline is None else pipeline.evaluate(rendering, dot)
+        value = None if pipeline is None else pipeline.evaluate(rendering, dot)
         variables, rendering.variables = rendering.variables, [("$", value)]
-        rendering.calls += 1
         walk(bodies[name], rendering, value)
-        rendering.calls -= 1
         rendering.variables = variables
 
     return write

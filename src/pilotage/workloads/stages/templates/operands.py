@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pilotage.meta.values import Value
-from pilotage.workloads.stages.templates.limits import RenderError
-from pilotage.workloads.stages.templates.rendering import Rendering
-from pilotage.workloads.stages.templates.values import MISSING, go_type, is_true
+from pilotage.workloads.stages.templates.problems import RenderError
+from pilotage.workloads.stages.templates.values import go_type, is_true
+
+_NOTHING: Any = object()
+"""No argument from the command before."""
+
+
+class Rendering:
+    """One rendering of a template: its functions, its variables, and the text so far."""
+
+    def __init__(self, data: Any, functions: Mapping[str, Callable[..., Any]]) -> None:
+        self.variables: list[tuple[str, Any]] = [("$", data)]
+        self.parts: list[str] = []
+        self._functions = functions
+
+    def set(self, name: str, value: Any, *, is_new: bool) -> None:
+        """Declare a variable, or change the innermost one of this name."""
+        places = (at for at in reversed(range(len(self.variables))) if self.variables[at][0] == name)
+        at = len(self.variables) if is_new else next(places)
+        self.variables[at : at + 1] = [(name, value)]
+
+    def call(self, name: str, arguments: list[Any]) -> Any:
+        """The result of a function. Raises RenderError."""
+        try:
+            return self._functions[name](*arguments)
+        except (TypeError, ValueError, AttributeError) as error:  # wrong arguments
+            raise RenderError(f"{name}: {error}") from None
+
 
 Evaluate = Callable[[Rendering, Any], Any]
 """Called with the rendering and dot. Raises RenderError."""
-_NOTHING: Any = object()
-"""No argument from the command before."""
 
 
 class Operand(Value, frozen=True):
@@ -39,8 +62,6 @@ class Pipeline(Value, frozen=True):
         value = _NOTHING
         for command in self.commands:
             value = _result(command, rendering, dot, value)
-            if value is None:
-                value = MISSING  # a nil interface is no value to the next command
         for name in self.variables:
             rendering.set(name, value, is_new=self.is_new)
         return value
@@ -55,17 +76,11 @@ DOT = Operand(lambda rendering, dot: dot, is_constant=True)
 """`.`"""
 
 
-def _nil(rendering: Rendering, dot: Any) -> Any:
-    return None
-
-
-NIL = Operand(_nil, is_constant=True)
-"""`nil`"""
-
-
 def variable(name: str) -> Operand:
     """`$name`"""
-    return Operand(lambda rendering, dot: rendering.variable(name))
+    return Operand(
+        lambda rendering, dot: next(value for known, value in reversed(rendering.variables) if known == name)
+    )
 
 
 def called(name: str) -> Operand:
@@ -81,13 +96,11 @@ def fields(target: Operand, names: list[str]) -> Operand:
 def _field(value: Any, names: list[str]) -> Any:
     """The field of a field of a value. A key that does not exist, and its fields, are no value."""
     for name in names:
-        if value is MISSING:
-            return MISSING
         if value is None:
-            raise RenderError(f"nil pointer evaluating interface {{}}.{name}")
+            return None
         if not isinstance(value, dict):
             raise RenderError(f"can't evaluate field {name} in type {go_type(value)}")
-        value = value.get(name, MISSING)
+        value = value.get(name)
     return value
 
 
@@ -97,10 +110,7 @@ def _result(command: tuple[Operand, ...], rendering: Rendering, dot: Any, final:
         return _call(first.function, tuple(arguments), rendering, dot, final)
     if arguments or final is not _NOTHING:
         raise RenderError("can't give argument to non-function")
-    value = first.evaluate(rendering, dot)
-    if first is NIL:
-        raise RenderError("nil is not a command")
-    return value
+    return first.evaluate(rendering, dot)
 
 
 def _call(name: str, operands: tuple[Operand, ...], rendering: Rendering, dot: Any, final: Any) -> Any:
@@ -112,10 +122,7 @@ def _call(name: str, operands: tuple[Operand, ...], rendering: Rendering, dot: A
 
 def _logic(name: str, operands: tuple[Operand, ...], rendering: Rendering, dot: Any, final: Any) -> Any:
     """Arguments after the one that decides are not evaluated."""
-    rendering.steps.take()
-    if not operands and final is _NOTHING:
-        raise RenderError(f"wrong number of args for {name}: want at least 1 got 0")
-    value: Any = MISSING
+    value: Any = None
     for operand in operands:
         value = operand.evaluate(rendering, dot)
         if is_true(value) == (name == "or"):

@@ -9,17 +9,14 @@ from typing import Any
 
 from pilotage.workloads.stages.templates import nodes, operands
 from pilotage.workloads.stages.templates.lexer import Token, tokens
-from pilotage.workloads.stages.templates.limits import TemplateProblem
 from pilotage.workloads.stages.templates.nodes import Body, Node
-from pilotage.workloads.stages.templates.operands import Operand, Pipeline
-from pilotage.workloads.stages.templates.rendering import Rendering
+from pilotage.workloads.stages.templates.operands import Operand, Pipeline, Rendering
+from pilotage.workloads.stages.templates.problems import TemplateProblem
 from pilotage.workloads.stages.templates.values import GoFloat, GoInt
 
-_MAX_DEPTH = 25
-"""Nested blocks and parentheses."""
 _BRANCHES = frozenset(["if", "with", "range"])
 _KEYWORDS = _BRANCHES | {"else", "end", "define", "template", "block", "break", "continue"}
-_LITERALS = {"true": True, "false": False}
+_LITERALS = {"true": True, "false": False, "nil": None}
 _MAX_SHOWN = 60
 _ESCAPES = re.compile(
     r'(?:[^\\]|\\(?:[abfnrtv\\"]|x[0-9a-fA-F]{2}|[0-3][0-7]{2}|u(?!d[89a-f])[0-9a-fA-F]{4}))*', re.IGNORECASE
@@ -32,7 +29,10 @@ def parse(text: str, functions: Container[str]) -> dict[str, Body]:
     `functions` are the names of all functions. Raises TemplateProblem.
     """
     parser = _Parser(text, functions)
-    body, end = parser.body()
+    try:
+        body, end = parser.body()
+    except RecursionError:
+        raise TemplateProblem("the template is nested too deeply", 1) from None
     if end:
         raise parser.problem(f"unexpected {{{{{end}}}}}")
     return parser.bodies | {"": body}
@@ -45,7 +45,7 @@ class _Parser:
         self._at = 0
         self._functions = functions
         self._variables = ["$"]
-        self._depth = 0
+        self._blocks = 0
         self._ranges = 0
 
     # Tokens
@@ -75,11 +75,6 @@ class _Parser:
         if not self._accept("close", "}}"):
             raise self._unexpected(where)
 
-    def _deeper(self) -> None:
-        self._depth += 1
-        if self._depth > _MAX_DEPTH:
-            raise self.problem(f"the template is nested deeper than {_MAX_DEPTH} levels")
-
     def _shown(self, begin: int) -> str:
         """The words of an action up to here."""
         words = "".join((" " if token.spaced else "") + token.value for token in self._tokens[begin : self._at])
@@ -106,7 +101,6 @@ class _Parser:
         return tuple(found), ""
 
     def _node(self, keyword: str) -> list[Node]:
-        self._deeper()
         begin, line = self._at, self._next.line
         self._at += keyword in _KEYWORDS
         write: Callable[[Rendering, Any], None] | None
@@ -125,7 +119,6 @@ class _Parser:
         else:
             write, shown = nodes.action(self._pipeline("action")), self._shown(begin)
             self._close("action")
-        self._depth -= 1
         return [] if write is None else [Node(line, shown, write)]
 
     def _branch(self, keyword: str, begin: int) -> tuple[Callable[[Rendering, Any], None], str]:
@@ -133,6 +126,7 @@ class _Parser:
         pipeline = self._pipeline(keyword, most=2 if keyword == "range" else 1)
         shown, line = self._shown(begin), self._next.line
         self._close(keyword)
+        self._blocks += 1
         self._ranges += keyword == "range"
         body, end = self.body()
         self._ranges -= keyword == "range"
@@ -142,6 +136,7 @@ class _Parser:
         if end != "end":
             raise TemplateProblem(f"{shown} has no {{{{end}}}}", line)
         del self._variables[scope:]
+        self._blocks -= 1
         return nodes.branch(keyword, pipeline, body, otherwise), shown
 
     def _otherwise(self, keyword: str) -> tuple[Body, str]:
@@ -155,7 +150,7 @@ class _Parser:
         return body, end
 
     def _define(self, keyword: str, begin: int) -> None:
-        if self._depth > 1:
+        if self._blocks:
             raise self.problem("{{define}} within another block")
         name = self._name(keyword)
         self._body_of(name, self._shown(begin))
@@ -258,8 +253,6 @@ class _Parser:
     def _word(self, token: Token) -> Operand:
         if token.value in _LITERALS:
             return operands.constant(_LITERALS[token.value])
-        if token.value == "nil":
-            return operands.NIL
         if token.value in _KEYWORDS:
             self._at -= 1
             raise self._unexpected("an action")
@@ -268,11 +261,9 @@ class _Parser:
         return operands.called(token.value)
 
     def _parenthesis(self) -> Operand:
-        self._deeper()
         pipeline = self._pipeline("parenthesized pipeline")
         if not self._accept("sign", ")"):
             raise self._unexpected("parenthesized pipeline")
-        self._depth -= 1
         return Operand(pipeline.evaluate)
 
 

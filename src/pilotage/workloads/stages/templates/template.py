@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pilotage.errors import DecodeError
 from pilotage.meta.text import yamltext
 from pilotage.workloads.stages.templates.builtins import BUILTINS
-from pilotage.workloads.stages.templates.functions import Function
 from pilotage.workloads.stages.templates.library import LIBRARY
-from pilotage.workloads.stages.templates.limits import RenderError
 from pilotage.workloads.stages.templates.nodes import walk
+from pilotage.workloads.stages.templates.operands import Rendering
 from pilotage.workloads.stages.templates.parser import parse
-from pilotage.workloads.stages.templates.rendering import Rendering
-from pilotage.workloads.stages.templates.values import MISSING
+from pilotage.workloads.stages.templates.problems import RenderError
 
-FUNCTIONS: Mapping[str, Function] = LIBRARY | BUILTINS
+FUNCTIONS: Mapping[str, Callable[..., Any]] = LIBRARY | BUILTINS
 """The functions that do not depend on the moment, by name. `and` and `or` are part of the language."""
-_LOGIC = ("and", "or")
 
 
 class Template:
@@ -28,26 +25,23 @@ class Template:
 
     def __init__(self, text: str, names: Iterable[str]) -> None:
         self.text = text.strip()
-        self._bodies = parse(self.text, frozenset([*names, *FUNCTIONS, *_LOGIC]))
+        self._bodies = parse(self.text, frozenset([*names, *FUNCTIONS, "and", "or"]))
 
-    def render(self, data: Any, functions: Mapping[str, Function]) -> str:
+    def render(self, data: Any, functions: Mapping[str, Callable[..., Any]]) -> str:
         """The text for a document. Raises RenderError."""
-        data = MISSING if data is None else data
-        rendering = Rendering(data, (functions, FUNCTIONS))
+        rendering = Rendering(data, {**FUNCTIONS, **functions})
         try:
             walk(self._bodies[""], rendering, data)
         except RecursionError:
             raise RenderError("the template or the document is nested too deeply") from None
-        except UnicodeError as error:
-            raise RenderError(f"a text is not UTF-8: {error}") from None
-        return rendering.text
+        return "".join(rendering.parts)
 
-    def document(self, data: Any, functions: Mapping[str, Function]) -> Any:
+    def document(self, data: Any, functions: Mapping[str, Callable[..., Any]]) -> Any:
         """The document that the text is as YAML. Raises RenderError."""
         text = self.render(data, functions)
         try:
             document, _ = yamltext.read_lenient(text)
-        except DecodeError as error:
+        except (DecodeError, UnicodeError) as error:
             raise RenderError(f"{error}; the text begins with {text[:200]!r}") from None
         return document
 

@@ -2,8 +2,7 @@
 
 | Python | Go |
 |---|---|
-| `MISSING` | no value: a key that does not exist |
-| None | a nil interface: null in the document |
+| None | no value: a key that does not exist, and null in the document |
 | int, float | json.Number: a number of the document, which is a kind of string |
 | `GoInt`, `GoFloat` | int and float64: numbers of the template and of functions |
 | str, bool, list, dict | string, bool, []interface {}, map[string]interface {} |
@@ -13,7 +12,7 @@ So a document is used as it is, without a copy.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from pilotage.meta.causes import json_shown
 
@@ -30,16 +29,6 @@ class GoFloat(float):
     __slots__ = ()
 
 
-class _Missing:
-    __slots__ = ()
-
-    def __bool__(self) -> bool:
-        return False
-
-
-MISSING: Final = _Missing()
-
-
 def is_number(value: Any) -> bool:
     """Whether it is a number of the document."""
     return type(value) is int or type(value) is float
@@ -47,21 +36,17 @@ def is_number(value: Any) -> bool:
 
 def go_type(value: Any) -> str:
     """The type of a value in Go's words."""
-    if value is None or value is MISSING:
-        return "nil"
-    if is_number(value):
-        return "json.Number"
-    return next(name for kind, name in _TYPES if isinstance(value, kind))
+    return "json.Number" if is_number(value) else _TYPES.get(type(value), "nil")
 
 
-_TYPES: tuple[tuple[type, str], ...] = (
-    (bool, "bool"),
-    (GoInt, "int"),
-    (GoFloat, "float64"),
-    (str, "string"),
-    (list, "[]interface {}"),
-    (dict, "map[string]interface {}"),
-)
+_TYPES: dict[type, str] = {
+    bool: "bool",
+    GoInt: "int",
+    GoFloat: "float64",
+    str: "string",
+    list: "[]interface {}",
+    dict: "map[string]interface {}",
+}
 
 
 def is_true(value: Any) -> bool:
@@ -71,9 +56,7 @@ def is_true(value: Any) -> bool:
 
 def text_of(value: Any) -> str | None:
     """The text of a string or of a number of the document; None: the value is neither."""
-    if isinstance(value, str):
-        return value
-    return printed(value) if is_number(value) else None
+    return printed(value) if isinstance(value, str) or is_number(value) else None
 
 
 def plain(value: Any) -> Any:
@@ -84,8 +67,6 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value]
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) < 1e21 else float(value)
-    if value is MISSING:
-        return None
     return int(value) if isinstance(value, GoInt) else value
 
 
@@ -96,17 +77,11 @@ def as_json(value: Any) -> str:
 
 
 def printed(value: Any) -> str:
-    """A value as an action prints it, and `%v`."""
-    return "<no value>" if value is MISSING else value if isinstance(value, str) else _shown(value)
-
-
-def _shown(value: Any) -> str:
+    """A value as `%v` prints it."""
     if isinstance(value, dict):
-        return f"map[{' '.join(f'{key}:{_shown(value[key])}' for key in sorted(value))}]"
+        return f"map[{' '.join(f'{key}:{printed(value[key])}' for key in sorted(value))}]"
     if isinstance(value, list):
-        return f"[{' '.join(map(_shown, value))}]"
-    if value is None or value is MISSING:
-        return "<nil>"
-    if isinstance(value, bool):
-        return "true" if value else "false"
+        return f"[{' '.join(map(printed, value))}]"
+    if value is None or isinstance(value, bool):
+        return {None: "<nil>", True: "true", False: "false"}[value]
     return value if isinstance(value, str) else str(plain(value))
