@@ -170,7 +170,7 @@ def definition(document: dict[str, Any], where: str) -> Stage:
         return msgspec.convert(_without_nulls(document), Stage)
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `$")
-        raise InvalidDefinition(f"{where}: {path.strip('.`') or 'Stage'}: {message}") from None
+        raise InvalidDefinition(": ".join(filter(None, (where, path.strip(".`"), message)))) from None
 
 
 def _without_nulls(value: Any) -> Any:

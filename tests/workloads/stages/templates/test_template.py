@@ -100,9 +100,6 @@ PROBLEMS = {
     r'{{ "\q" }}': r'invalid string "\q" (1)',
     "{{ 99999999999999999999 }}": "99999999999999999999 overflows int (1)",
     "{{ & }}": "unexpected '&' in an action (1)",
-    "{{ if 1 }}" * 40: "the template is nested deeper than 25 levels (1)",
-    "{{ " + "(" * 40 + " }}": "the template is nested deeper than 25 levels (1)",
-    "x" * 300_000: "the template has 300000 characters; at most 262144 are read (1)",
 }
 
 
@@ -116,14 +113,10 @@ def test_a_problem_of_a_template_has_its_line(text: str, message: str) -> None:
 FAILURES = {
     "a\n{{ index .list 5 }}": "index out of range: 5 in {{index .list 5}} (2)",
     "{{ .text.x }}": "can't evaluate field x in type string in {{.text.x}} (1)",
-    "{{ .null.x }}": "nil pointer evaluating interface {}.x in {{.null.x}} (1)",
     "{{ range .text }}{{ end }}": "range can't iterate over s in {{range .text}} (1)",
     "{{ eq .number 3 }}": "incompatible types for comparison: json.Number and int in {{eq .number 3}} (1)",
-    "{{ NodeIPWith .missing }}": "invalid value for NodeIPWith; expected string in {{NodeIPWith .missing}} (1)",
-    "{{ NodeIPWith .number }}": "wrong type for value of NodeIPWith; expected string; got json.Number in "
-    "{{NodeIPWith .number}} (1)",
-    "{{ upper 1 2 }}": "wrong number of args for upper: want 1 got 2 in {{upper 1 2}} (1)",
-    "{{ ternary 1 }}": "wrong number of args for ternary: want 3 got 1 in {{ternary 1}} (1)",
+    "{{ upper 1 }}": "wrong arguments for upper: int in {{upper 1}} (1)",
+    "{{ Now `a` 1 }}": "wrong arguments for Now: string, int in {{Now `a` 1}} (1)",
     "{{ .text 1 }}": "can't give argument to non-function in {{.text 1}} (1)",
     "{{ template `t` }}": 'template "t" not defined in {{template `t`}} (1)',
     "{{ printf `%[1]d` 1 }}": "printf does not support '%[1]d' with 1 arguments in {{printf `%[1]d` 1}} (1)",
@@ -140,28 +133,9 @@ def test_a_failure_has_its_line_and_its_action(text: str, message: str) -> None:
     assert f"{raised.value} ({raised.value.line})" == message
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{{ range 1000000000 }}x{{ end }}",
-        "{{ range 10000 }}{{ range 10000 }}x{{ end }}{{ end }}",
-        "{{ YAML . 1000000000 }}",
-        "{{ printf `%1000000000d` 1 }}",
-        "{{ $x := `x` }}{{ range 100 }}{{ $x = print $x $x }}{{ end }}",
-        "{{ $x := list 1 }}{{ range 100 }}{{ $x = list $x $x }}{{ end }}{{ $x }}",
-        "{{ $x := dict `a` 1 }}{{ range 100 }}{{ $x = dict `a` $x `b` $x }}{{ end }}{{ Quote $x }}",
-        "{{ define `t` }}{{ template `t` }}{{ end }}{{ template `t` }}",
-        "{{ define `a` }}{{ range 100 }}{{ template `b` }}{{ end }}{{ end }}"
-        "{{ define `b` }}{{ range 100 }}{{ template `c` }}{{ end }}{{ end }}"
-        "{{ define `c` }}{{ range 1000 }}x{{ end }}{{ end }}{{ template `a` }}",
-        "{{ range 2000 }}{{ $.long }}{{ end }}",
-        "{{ replace `` $.long $.long }}",
-        "{{ join .long (splitList `x` .long) }}",
-    ],
-)
-def test_a_template_that_would_do_too_much_is_stopped(text: str) -> None:
-    with pytest.raises(RenderError):
-        rendered(text, {"long": "x" * 10_000})
+def test_a_template_that_calls_itself_fails() -> None:
+    with pytest.raises(RenderError, match="nested too deeply"):
+        rendered("{{ define `t` }}{{ template `t` }}{{ end }}{{ template `t` }}")
 
 
 WORDS = """{{ }} {{- -}} .a . $ $x := = | ( ) , if else end range with define template block break continue "s" `r`

@@ -1,4 +1,4 @@
-"""The part of jq that Stage files use, evaluated as gojq does: parsed once, run on documents, and bounded.
+"""The part of jq that Stage files use, evaluated as gojq does: parsed once.
 
 | module | contents |
 |---|---|
@@ -6,5 +6,5 @@
 | `tokens`, `parser` | text to tokens to a filter |
 | `filters` | filters, made of other filters |
 | `functions` | the functions by name and number of arguments |
-| `values` | arithmetic and comparison, and the limits of an evaluation |
+| `values` | arithmetic and comparison |
 """

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
-from pilotage.workloads.stages.jq.values import BINARY, DataError, Steps, checked, is_true
+from pilotage.workloads.stages.jq.values import BINARY, DataError, checked, is_true
 
-Filter = Callable[[Any, Steps], Iterator[Any]]
+Filter = Callable[[Any], Iterator[Any]]
 """The outputs for a value. Raises DataError and QueryFailed."""
 
 
@@ -20,8 +20,7 @@ class Path:
     def __init__(self, *names: str) -> None:
         self.names = names
 
-    def __call__(self, value: Any, steps: Steps) -> Iterator[Any]:
-        steps.take()
+    def __call__(self, value: Any) -> Iterator[Any]:
         yield self.of(value)
 
     def of(self, value: Any) -> Any:
@@ -40,14 +39,14 @@ def field(target: Filter, name: str) -> Filter:
 
 def literal(value: Any) -> Filter:
     """A number, a string, `null`, `true` or `false`."""
-    return lambda given, steps: iter((value,))
+    return lambda given: iter((value,))
 
 
 def element(target: Filter, position: int) -> Filter:
     """`target[position]`."""
 
-    def run(value: Any, steps: Steps) -> Iterator[Any]:
-        for each in target(value, steps):
+    def run(value: Any) -> Iterator[Any]:
+        for each in target(value):
             items = checked(each, "null", "array", "string") or ()
             yield items[position] if -len(items) <= position < len(items) else None
 
@@ -56,14 +55,7 @@ def element(target: Filter, position: int) -> Filter:
 
 def iterate(target: Filter) -> Filter:
     """`target[]`."""
-
-    def run(value: Any, steps: Steps) -> Iterator[Any]:
-        for each in target(value, steps):
-            for item in items_of(each):
-                steps.take()
-                yield item
-
-    return run
+    return lambda value: (item for each in target(value) for item in items_of(each))
 
 
 def items_of(value: Any) -> list[Any]:
@@ -75,9 +67,9 @@ def items_of(value: Any) -> list[Any]:
 def optional(target: Filter) -> Filter:
     """`target?`: an error ends the outputs."""
 
-    def run(value: Any, steps: Steps) -> Iterator[Any]:
+    def run(value: Any) -> Iterator[Any]:
         try:
-            yield from target(value, steps)
+            yield from target(value)
         except DataError:
             return
 
@@ -86,23 +78,13 @@ def optional(target: Filter) -> Filter:
 
 def array(items: Filter | None) -> Filter:
     """`[items]`."""
-
-    def run(value: Any, steps: Steps) -> Iterator[Any]:
-        found = list(items(value, steps)) if items else []
-        steps.take(found)
-        yield found
-
-    return run
+    return lambda value: iter(([*items(value)] if items else [],))
 
 
 def pipe(first: Filter, second: Filter) -> Filter:
     """`first | second`."""
 
-    def run(value: Any, steps: Steps) -> Iterator[Any]:
-        for each in first(value, steps):
-            yield from second(each, steps)
-
-    return run
+    return lambda value: (found for each in first(value) for found in second(each))
 
 
 def combined(sign: str, left: Filter, right: Filter) -> Filter:
@@ -112,42 +94,35 @@ def combined(sign: str, left: Filter, right: Filter) -> Filter:
     if sign in BINARY:
         return _binary(BINARY[sign], left, right)
     if sign == ",":
-        return lambda value, steps: chain(left(value, steps), right(value, steps))
+        return lambda value: chain(left(value), right(value))
     return _alternative(left, right) if sign == "//" else _logic(sign, left, right)
 
 
 def _binary(operate: Callable[[Any, Any], Any], left: Filter, right: Filter) -> Filter:
-    def run(value: Any, steps: Steps) -> Iterator[Any]:
-        for second in right(value, steps):
-            for first in left(value, steps):
-                result = operate(first, second)
-                steps.take(result)
-                yield result
-
-    return run
+    return lambda value: (operate(first, second) for second in right(value) for first in left(value))
 
 
 def _alternative(left: Filter, right: Filter) -> Filter:
     """The outputs that are neither null nor false; without any, those of the other."""
 
-    def run(value: Any, steps: Steps) -> Iterator[Any]:
+    def run(value: Any) -> Iterator[Any]:
         found = False
-        for each in left(value, steps):
+        for each in left(value):
             if is_true(each):
                 found = True
                 yield each
         if not found:
-            yield from right(value, steps)
+            yield from right(value)
 
     return run
 
 
 def _logic(sign: str, left: Filter, right: Filter) -> Filter:
-    def run(value: Any, steps: Steps) -> Iterator[Any]:
-        for each in left(value, steps):
+    def run(value: Any) -> Iterator[Any]:
+        for each in left(value):
             if is_true(each) == (sign == "or"):
                 yield sign == "or"
             else:
-                yield from map(is_true, right(value, steps))
+                yield from map(is_true, right(value))
 
     return run

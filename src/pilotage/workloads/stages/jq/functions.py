@@ -1,60 +1,40 @@
 """The functions of jq that expressions can call, by name and number of arguments.
 
-A function gets its input, the counter of steps, and its arguments, which are filters.
+A function gets its input and its arguments, which are filters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import reduce
 from itertools import islice
 from typing import Any
 
 import msgspec
 
 from pilotage.workloads.stages.jq.filters import Filter, Path, items_of
-from pilotage.workloads.stages.jq.values import DataError, Steps, Whole, added, checked, equal, is_true, kind
+from pilotage.workloads.stages.jq.values import DataError, Whole, added, checked, equal, is_true, kind
 
 Function = Callable[..., Iterator[Any]]
 
 
 def _of_value(function: Callable[[Any], Any]) -> Function:
     """A function of the input alone."""
-
-    def run(value: Any, steps: Steps) -> Iterator[Any]:
-        steps.take(value)
-        yield function(value)
-
-    return run
+    return lambda value: iter((function(value),))
 
 
 def _of_argument(function: Callable[[Any, Any], Any]) -> Function:
     """A function of the input and each output of one argument."""
-
-    def run(value: Any, steps: Steps, argument: Filter) -> Iterator[Any]:
-        for each in argument(value, steps):
-            steps.take(value)
-            yield function(value, each)
-
-    return run
-
-
-def _select(value: Any, steps: Steps, condition: Filter) -> Iterator[Any]:
-    for each in condition(value, steps):
-        if is_true(each):
-            yield value
-
-
-def _map(value: Any, steps: Steps, function: Filter) -> Iterator[Any]:
-    yield [output for item in items_of(value) for output in function(item, steps)]
+    return lambda value, argument: (function(value, each) for each in argument(value))
 
 
 def _quantified(decide: Callable[[Iterator[bool]], bool]) -> Function:
     """`any` and `all`: of items or of the outputs of a generator, with a condition."""
 
-    def run(value: Any, steps: Steps, *arguments: Filter) -> Iterator[Any]:
-        items = arguments[0](value, steps) if len(arguments) == 2 else items_of(value)
+    def run(value: Any, *arguments: Filter) -> Iterator[Any]:
+        items = arguments[0](value) if len(arguments) == 2 else items_of(value)
         condition = arguments[-1] if arguments else Path()
-        yield decide(is_true(each) for item in items for each in condition(item, steps))
+        yield decide(is_true(each) for item in items for each in condition(item))
 
     return run
 
@@ -71,28 +51,14 @@ def _has(value: Any, key: Any) -> bool:
     return bool(0 <= checked(key, "number") < len(checked(value, "array")))
 
 
-def _contains(value: Any, steps: Steps, other: Filter) -> Iterator[Any]:
-    for each in other(value, steps):
-        yield _has_within(value, each, steps)
-
-
-def _has_within(value: Any, other: Any, steps: Steps) -> bool:
-    steps.take()
+def _contains(value: Any, other: Any) -> bool:
     if kind(value) != kind(other):
         raise DataError(f"cannot check whether {kind(value)} contains {kind(other)}")
     if isinstance(value, dict):
-        return all(key in value and _has_within(value[key], each, steps) for key, each in other.items())
+        return all(key in value and _contains(value[key], each) for key, each in other.items())
     if isinstance(value, list):
-        return all(any(kind(item) == kind(each) and _has_within(item, each, steps) for item in value) for each in other)
+        return all(any(kind(item) == kind(each) and _contains(item, each) for item in value) for each in other)
     return other in value if isinstance(value, str) else equal(value, other)
-
-
-def _sum(value: Any, steps: Steps) -> Iterator[Any]:
-    total: Any = None
-    for item in items_of(value):
-        total = added(total, item)
-        steps.take(total)
-    yield total
 
 
 def _text(value: Any) -> str:
@@ -123,20 +89,20 @@ def _tested(value: Any, pattern: Any) -> bool:
 
 
 FUNCTIONS: dict[tuple[str, int], Function] = {
-    ("add", 0): _sum,
+    ("add", 0): _of_value(lambda value: reduce(added, items_of(value), None)),
     **{("all", count): _quantified(all) for count in range(3)},
     **{("any", count): _quantified(any) for count in range(3)},
-    ("contains", 1): _contains,
+    ("contains", 1): _of_argument(_contains),
     ("endswith", 1): _of_argument(lambda value, end: checked(value, "string").endswith(checked(end, "string"))),
     ("first", 0): _of_value(lambda value: (checked(value, "array") or [None])[0]),
-    ("first", 1): lambda value, steps, generator: islice(generator(value, steps), 1),
+    ("first", 1): lambda value, generator: islice(generator(value), 1),
     ("has", 1): _of_argument(_has),
     ("keys", 0): _of_value(lambda value: sorted(checked(value, "object"))),
     ("last", 0): _of_value(lambda value: (checked(value, "array") or [None])[-1]),
     ("length", 0): _of_value(_length),
-    ("map", 1): _map,
+    ("map", 1): lambda value, each: iter(([found for item in items_of(value) for found in each(item)],)),
     ("not", 0): _of_value(lambda value: not is_true(value)),
-    ("select", 1): _select,
+    ("select", 1): lambda value, condition: (value for found in condition(value) if is_true(found)),
     ("startswith", 1): _of_argument(lambda value, begin: checked(value, "string").startswith(checked(begin, "string"))),
     ("test", 1): _of_argument(_tested),
     ("tonumber", 0): _of_value(_number),
@@ -153,4 +119,4 @@ def arities(name: str) -> list[int]:
 def call(name: str, arguments: list[Filter]) -> Filter:
     """`name(argument; …)`."""
     function = FUNCTIONS[name, len(arguments)]
-    return lambda value, steps: function(value, steps, *arguments)
+    return lambda value: function(value, *arguments)

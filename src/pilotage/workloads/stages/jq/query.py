@@ -8,7 +8,7 @@ from typing import Any
 from pilotage.workloads.stages.jq.filters import Path
 from pilotage.workloads.stages.jq.parser import parse
 from pilotage.workloads.stages.jq.tokens import SyntaxProblem as SyntaxProblem
-from pilotage.workloads.stages.jq.values import DataError, QueryFailed, Steps
+from pilotage.workloads.stages.jq.values import DataError, QueryFailed
 
 
 class Query:
@@ -24,7 +24,7 @@ class Query:
         """Its outputs without nulls, or None if an operation fails, as kwok has it. Raises QueryFailed."""
         made = self._filter
         try:
-            found = [made.of(document)] if isinstance(made, Path) else made(document, Steps())
+            found = [made.of(document)] if isinstance(made, Path) else made(document)
             return [value for value in found if value is not None]
         except (DataError, ArithmeticError, ValueError):
             return None

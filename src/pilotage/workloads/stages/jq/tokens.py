@@ -7,9 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-MAX_TOKENS = 250
-"""Tokens of an expression. It also bounds how deep its tree is."""
-
 
 class Token(NamedTuple):
     """A token. `value` of a string is decoded; of a field, the name without the dot."""
@@ -59,10 +56,7 @@ _UNSUPPORTED_WORDS = frozenset(
 
 def tokens(text: str) -> list[Token]:
     """The tokens of an expression, with one of kind `end` at the end. Raises SyntaxProblem."""
-    found = list(_scanned(text))
-    if len(found) > MAX_TOKENS:
-        raise SyntaxProblem(f"the expression has more than {MAX_TOKENS} tokens", found[MAX_TOKENS].position)
-    return [*found, Token("end", "", len(text))]
+    return [*_scanned(text), Token("end", "", len(text))]
 
 
 def _scanned(text: str) -> Iterator[Token]:

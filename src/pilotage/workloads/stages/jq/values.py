@@ -1,4 +1,4 @@
-"""Arithmetic and comparison of jq, and how much an evaluation may do.
+"""Arithmetic and comparison of jq.
 
 Integers of a document are plain, and floats for gojq; integers of the expression and lengths are `Whole`.
 """
@@ -9,31 +9,13 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-MAX_STEPS = 50_000
-"""Values that one evaluation may produce, with those in between."""
-
 
 class DataError(Exception):
     """A value that an operation cannot work with. For kwok such an expression has no outputs."""
 
 
 class QueryFailed(Exception):
-    """An evaluation that would take too much time or memory, or needs an operation that is not supported here."""
-
-
-class Steps:
-    """Counts the values of one evaluation."""
-
-    __slots__ = ("_left",)
-
-    def __init__(self) -> None:
-        self._left = MAX_STEPS
-
-    def take(self, value: Any = None) -> None:
-        """Count one value, and its size. Raise QueryFailed if there were too many."""
-        self._left -= 1 + (len(value) >> 4 if isinstance(value, str | list | dict) else 0)
-        if self._left < 0:
-            raise QueryFailed(f"the expression needs more than {MAX_STEPS} steps")
+    """An evaluation that needs an operation that is not supported here."""
 
 
 class Whole(int):

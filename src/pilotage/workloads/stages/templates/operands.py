@@ -31,8 +31,9 @@ class Rendering:
         """The result of a function. Raises RenderError."""
         try:
             return self._functions[name](*arguments)
-        except (TypeError, ValueError, AttributeError) as error:  # wrong arguments
-            raise RenderError(f"{name}: {error}") from None
+        except (TypeError, ValueError, AttributeError):
+            given = ", ".join(map(go_type, arguments)) or "none"
+            raise RenderError(f"wrong arguments for {name}: {given}") from None
 
 
 Evaluate = Callable[[Rendering, Any], Any]
