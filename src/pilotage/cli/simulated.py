@@ -47,7 +47,7 @@ def stages(switch: str) -> Any:
     )
 
 
-def workload_options(number: int | None, fault: Sequence[str], stage: Sequence[Path]) -> WorkloadOptions:
+def workload_options(number: int | None, fault: Sequence[str], stage: Sequence[Path] = ()) -> WorkloadOptions:
     """The options that the flags ask for. Raises CommandError."""
     from pilotage.workloads import WorkloadOptions
     from pilotage.workloads.faults.fault import parse
