@@ -59,7 +59,7 @@ def workload_options(number: int | None, fault: Sequence[str], stage: Sequence[P
     except InvalidDefinition as error:
         raise CommandError(f"--fault: {error}") from error
     try:
-        found = [each for path in stage for each in stagefiles.read(path)]
+        found = [each for path in stage for each in stagefiles.read_path(path)]
     except (InvalidDefinition, MissingExtra) as error:
         raise CommandError(f"--stages: {error}") from error
     return WorkloadOptions(nodes=number or NODES, faults=tuple(fault), stages=tuple(found))

@@ -68,7 +68,7 @@ def shown_stage(stage: FileStage, document: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"stage": stage.name, "next": actions}
     if delays := [round(seconds * 1e9) for seconds in stage.delay_range(document, NOW)]:
         found["delay"] = delays
-    if stage.delays is None:
+    if stage.spec.delay is None:
         assert stage.delay_range(document, NOW) == ()
     if (weight := stage.weight(document)) is not None:
         found["weight"] = weight

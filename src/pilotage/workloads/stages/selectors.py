@@ -2,90 +2,79 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
-from pilotage.errors import InvalidDefinition
-from pilotage.meta.values import Value
-from pilotage.workloads.stages import definitions
-from pilotage.workloads.stages.celexpressions import CelExpression, CelFailed
-from pilotage.workloads.stages.expressions import cel_expression, jq_expression
+from pilotage.workloads.stages.celexpressions import CelFailed
+from pilotage.workloads.stages.fields import Cel, Fields
 from pilotage.workloads.stages.jq.query import Query
 from pilotage.workloads.stages.jq.values import Whole
 
+Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
 
-class Requirement(Value, frozen=True):
+
+class Requirement(Fields):
     """A condition on the outputs of a jq expression."""
 
-    query: Query
-    operator: str
-    values: frozenset[str]
+    key: Query
+    operator: Operator
+    values: list[str] = []
+
+    def __post_init__(self) -> None:
+        if bool(self.values) != (self.operator in ("In", "NotIn")):
+            raise ValueError("values are required with In and NotIn, and must be empty with Exists and DoesNotExist")
 
     def matches(self, document: Any) -> bool:
         """Whether the document meets it. An expression that fails has no outputs. Raises QueryFailed."""
-        outputs = self.query.execute(document) or []
+        outputs = self.key.execute(document) or []
         found = any(_text(value) in self.values for value in outputs) if self.values else bool(outputs)
         return found == (self.operator in ("In", "Exists"))
 
 
 def _text(value: Any) -> str | None:
     """The text that values are compared with; None: no text equals it, as for numbers of the document."""
-    if isinstance(value, str):
-        return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    return int.__repr__(value) if isinstance(value, Whole) else None
+    return value if isinstance(value, str) else int.__repr__(value) if isinstance(value, Whole) else None
 
 
-class Selector(Value, frozen=True):
+class MatchExpression(Fields):
+    """A requirement, here or in `jq`, or an expression in CEL."""
+
+    key: Query | None = None
+    operator: Operator | None = None
+    values: list[str] = []
+    jq: Requirement | None = None
+    cel: Cel | None = None
+
+    def __post_init__(self) -> None:
+        if [self.key, self.jq, self.cel].count(None) != 2:
+            raise ValueError("must have one of cel, jq and key")
+        if self.key is not None:
+            if self.operator is None:
+                raise ValueError("operator is required")
+            self.jq = Requirement(self.key, self.operator, self.values)
+
+    def matches(self, document: dict[str, Any]) -> bool:
+        """Whether the document meets it. Raises QueryFailed and CelFailed."""
+        if self.jq is not None:
+            return self.jq.matches(document)
+        found = self.cel is not None and self.cel.expression.evaluate(document)
+        if not isinstance(found, bool):
+            raise CelFailed("the result is not a bool")
+        return found
+
+
+class Selector(Fields):
     """All parts have to match. Without any, every object matches."""
 
-    labels: dict[str, str]
-    annotations: dict[str, str]
-    requirements: tuple[Requirement, ...]
-    conditions: tuple[CelExpression, ...]
+    match_labels: dict[str, str] = {}
+    match_annotations: dict[str, str] = {}
+    match_expressions: list[MatchExpression] = []
 
     def matches(self, document: dict[str, Any]) -> bool:
         """Whether the object is selected. Raises QueryFailed and CelFailed."""
-        if (self.labels or self.annotations) and not self._named(document.get("metadata") or {}):
+        metadata = document.get("metadata") or {}
+        wanted = (("labels", self.match_labels), ("annotations", self.match_annotations))
+        if any(values and not values.items() <= (metadata.get(field) or {}).items() for field, values in wanted):
             return False
-        return all(requirement.matches(document) for requirement in self.requirements) and all(
-            _is_met(condition, document) for condition in self.conditions
-        )
-
-    def _named(self, metadata: dict[str, Any]) -> bool:
-        labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
-        return all(labels.get(name) == value for name, value in self.labels.items()) and all(
-            annotations.get(name) == value for name, value in self.annotations.items()
-        )
-
-
-def _is_met(condition: CelExpression, document: dict[str, Any]) -> bool:
-    found = condition.evaluate(document)
-    if not isinstance(found, bool):
-        raise CelFailed("the result is not a bool")
-    return found
-
-
-def selector(given: definitions.Selector) -> Selector:
-    """The selector of a Stage file. Raises InvalidDefinition."""
-    requirements: list[Requirement] = []
-    conditions: list[CelExpression] = []
-    for index, each in enumerate(given.match_expressions):
-        path = f"spec.selector.matchExpressions[{index}]"
-        if sum(map(bool, (each.cel, each.jq, each.key))) != 1:
-            raise InvalidDefinition(f"{path}: must have one of cel, jq and key")
-        if each.cel is not None:
-            conditions.append(cel_expression(each.cel, path))
-        elif each.jq is not None:
-            requirements.append(_requirement(each.jq, f"{path}.jq"))
-        else:
-            requirements.append(_requirement(each, path))
-    return Selector(given.match_labels, given.match_annotations, tuple(requirements), tuple(conditions))
-
-
-def _requirement(given: definitions.Requirement | definitions.MatchExpression, path: str) -> Requirement:
-    if bool(given.values) != (given.operator in ("In", "NotIn")):
-        raise InvalidDefinition(
-            f"{path}.values: is required with In and NotIn, and must be empty with Exists and DoesNotExist"
-        )
-    return Requirement(jq_expression(given.key, f"{path}.key"), given.operator, frozenset(given.values))
+        return all(each.matches(document) for each in self.match_expressions)

@@ -6,18 +6,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from pilotage.errors import DecodeError, InvalidDefinition
 from pilotage.meta.text import yamltext
-from pilotage.workloads.stages import actions, amounts, selectors
-from pilotage.workloads.stages.definitions import Spec, definition
-from pilotage.workloads.stages.filestage import FileStage
+from pilotage.workloads.stages.fields import Text, read
+from pilotage.workloads.stages.filestage import FileStage, Spec
+from pilotage.workloads.stages.moment import function_names
 from pilotage.workloads.stages.stage import ResourceRef
 
 API_VERSION = "kwok.x-k8s.io/v1alpha1"
 KIND = "Stage"
 
 
-def read(path: Path) -> list[FileStage]:
+def read_path(path: Path) -> list[FileStage]:
     """The stages of a file, or those of all `*.yaml` files of a folder, which may have other objects beside them.
 
     Raises as `parse`, and InvalidDefinition for a path that cannot be read or has no Stage.
@@ -53,13 +55,20 @@ def stage(document: Any, source: str) -> FileStage:
     """The stage of a document. Raises as `parse`."""
     if not is_stage(document):
         raise InvalidDefinition(f"{source}: {_named(document)} is not a Stage of {API_VERSION}")
-    name = (document.get("metadata") or {}).get("name") if isinstance(document.get("metadata"), dict) else ""
-    where = f"{source}: Stage {name}" if name else source
-    given = definition(document, where)
-    try:
-        return _stage(given.spec, given.metadata.name, source)
-    except InvalidDefinition as problem:
-        raise InvalidDefinition(f"{where}: {problem}") from None
+    metadata = document.get("metadata")
+    name = read(metadata, Metadata, f"{source}: metadata", frozenset()).name
+    where, spec = f"{source}: Stage {name}: spec", document.get("spec")
+    reference = spec.get("resourceRef") if isinstance(spec, dict) else None
+    kind = reference if isinstance(reference, dict) else {}
+    functions = function_names(str(kind.get("apiGroup") or "v1"), str(kind.get("kind")))
+    found = read(spec, Spec, where, functions)
+    return FileStage(name, ResourceRef(found.resource_ref.api_group or "v1", found.resource_ref.kind), found)
+
+
+class Metadata(msgspec.Struct):
+    """The part of the metadata that is read."""
+
+    name: Text
 
 
 def _documents(text: str | bytes, source: str) -> Iterator[Any]:
@@ -82,20 +91,3 @@ def _named(document: Any) -> str:
     if not isinstance(document, dict):
         return "a document that is not an object"
     return f"{str(document.get('kind'))[:100]} of {str(document.get('apiVersion'))[:100]}"
-
-
-def _stage(spec: Spec, name: str, source: str) -> FileStage:
-    resource = ResourceRef(spec.resource_ref.api_group or "v1", spec.resource_ref.kind)
-    build = actions.Builder(resource)
-    # As for kwok, steps replace next if there are both.
-    steps = build.of_steps(spec.steps) or ([] if spec.next is None else build.of_next(spec.next))
-    return FileStage(
-        name,
-        resource,
-        None if spec.selector is None else selectors.selector(spec.selector),
-        amounts.weight(spec),
-        amounts.delay(spec.delay),
-        tuple(steps),
-        spec.immediate_next_stage,
-        source,
-    )
