@@ -78,7 +78,7 @@ class StatedObjects:
         for step in run.steps:
             if isinstance(step, CallNote) and step.request.content_type == PatchType.APPLY.value:
                 statements |= self._applied(step)
-        key = Reconciled(run.controller.controller, run.request.namespace, run.request.name)
+        key = Reconciled(run.controller.name, run.request.namespace, run.request.name)
         self.latest[key] = statements
 
     def _state(self, obj: Object) -> None:
