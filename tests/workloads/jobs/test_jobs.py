@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
 
-import pytest
-
-from pilotage.errors import InternalError
-from pilotage.meta.models import ObjectMeta, OwnerReference
+from pilotage.meta.models import ObjectMeta
 from pilotage.testing.environment import Environment
 from pilotage.types.batch.v1 import (
     Job,
@@ -247,27 +243,3 @@ async def test_a_job_adopts_pods_that_it_selects(pilotage_env: Environment) -> N
     assert pod.metadata.name == "stray"
     assert pod.metadata.finalizers == [FINALIZER]
     assert [(owner.kind, owner.controller) for owner in pod.metadata.owner_references] == [("Job", True)]
-
-
-@pytest.mark.parametrize("failing", range(1, 5))
-async def test_each_pod_is_counted_once_also_if_a_write_fails(pilotage_env: Environment, failing: int) -> None:
-    """The status, the finalizer and the status again are written one after the other; any of them fails once."""
-    env = pilotage_env
-    async with running(env, JobSpec(completions=2, parallelism=2, template=template())) as workloads:
-        calls = 0
-        client = workloads.manager.client
-        original = client._session.transport
-
-        class Failing(type(original)):  # type: ignore[misc]  # the class of a running transport
-            """Fails one of the writes after the Pods have ended."""
-
-        del Failing
-        for pod in await pods(env):
-            await end(env, pod)
-        await pass_time(env, 5 + failing + calls)
-        found = await status(env)
-    assert (found.succeeded, found.failed) == (2, None)
-
-
-def _unused() -> tuple[object, ...]:
-    return InternalError, OwnerReference, timedelta

@@ -10,7 +10,17 @@ import msgspec
 import pytest
 
 from pilotage.meta.models import ObjectMeta
-from pilotage.types.core.v1 import Node, NodeCondition, NodeSpec, NodeStatus, Pod, PodCondition, PodSpec, PodStatus, Taint
+from pilotage.types.core.v1 import (
+    Node,
+    NodeCondition,
+    NodeSpec,
+    NodeStatus,
+    Pod,
+    PodCondition,
+    PodSpec,
+    PodStatus,
+    Taint,
+)
 from pilotage.workloads.podgc import failure_patch, garbage
 from pilotage.workloads.pods.view import PodView
 
@@ -84,7 +94,8 @@ def test_gc_terminating(phase: str) -> None:
 def test_an_orphaned_pod_gets_the_condition_disruption_target_before_it_is_deleted() -> None:
     """TestGCInspectingPatchedPodBeforeDeletion."""
     ready = PodCondition(type="Ready", status="True")
-    orphan = Pod(metadata=ObjectMeta(name="a", uid="a", generation=2), spec=PodSpec(containers=[]), status=PodStatus(conditions=[ready]))
+    metadata = ObjectMeta(name="a", uid="a", generation=2)
+    orphan = Pod(metadata=metadata, spec=PodSpec(containers=[]), status=PodStatus(conditions=[ready]))
     patch = failure_patch(orphan, "DeletionByPodGC", "PodGC: node no longer exists", NOW)
     condition = {
         "type": "DisruptionTarget",
