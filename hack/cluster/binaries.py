@@ -36,7 +36,9 @@ PROGRAMS = Programs(
     title="the control plane",
     folder="cluster",
     module=MODULE,
-    packages={name: f"./{name}" for name in ("etcd", "kubectl", "kube-apiserver", "kube-controller-manager", "kube-scheduler")},
+    packages={
+        name: f"./{name}" for name in ("etcd", "kubectl", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+    },
     script="hack/cluster/binaries.py",
     linker_flags=linker_flags(),
 )

@@ -7,7 +7,8 @@ from datetime import datetime
 from random import Random
 
 from pilotage.client.client import Client
-from pilotage.cluster.events import EventRecorder
+from pilotage.cluster.events import EventAPI, EventRecorder
+from pilotage.controller.debounce import Debounce
 from pilotage.manager.manager import Manager
 from pilotage.workloads.faults.faults import Faults
 from pilotage.workloads.nodes.simulated import SimulatedNodes
@@ -15,6 +16,9 @@ from pilotage.workloads.options import WorkloadOptions
 from pilotage.workloads.pods.index import Pods
 from pilotage.workloads.progress import Progress
 from pilotage.workloads.recording import NO_EVENTS
+
+BURST = Debounce(0.02, 0.2)
+"""For controllers that look at all Pods of an object: when many of them change at the same time, they look once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,8 @@ class Context:
         """The current time of the API server."""
         return self.manager.clock()
 
-    def recorder(self, component: str) -> EventRecorder:
+    def recorder(self, component: str, api_version: EventAPI = "v1") -> EventRecorder:
         """A recorder of Events with this component as their source, or one that records none."""
-        return self.manager.cluster.event_recorder_for(component) if self.options.events else NO_EVENTS
+        if not self.options.events:
+            return NO_EVENTS
+        return self.manager.cluster.event_recorder_for(component, api_version=api_version)

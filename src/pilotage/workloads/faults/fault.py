@@ -71,9 +71,11 @@ class Fault:
 def parse(text: str) -> Fault:
     """A fault as text: its name, and fields as `crash-loop exit-code=3 after=10s container=web labels=app=shop`."""
     try:
-        name, *parameters = shlex.split(text)
+        name, *parameters = shlex.split(text) or [""]
     except ValueError as error:
-        raise InvalidDefinition(f"fault {text!r}: {error or 'it is empty; write its name first'}") from None
+        raise InvalidDefinition(f"fault {text!r}: {error}") from None
+    if not name:
+        raise InvalidDefinition(f"fault {text!r}: it is empty; there are: {', '.join(EFFECTS)}")
     known = {one.name.replace("_", "-"): one.name for one in fields(Fault) if one.name != "name"}
     given: dict[str, object] = {}
     for parameter in parameters:
@@ -92,7 +94,11 @@ def _seconds(text: str) -> float:
     try:
         return float(text)
     except ValueError:
+        pass
+    try:
         return Duration.parse(text).total_seconds()
+    except ValueError as error:
+        raise InvalidDefinition(f"after={text}: {error}") from None
 
 
 def _exit_code(text: str) -> int:

@@ -35,6 +35,11 @@ class Life:
         self._path = path
         self._behaviour: Behaviour = moment.behaviour(container)
 
+    @property
+    def _is_plain_init(self) -> bool:
+        """Whether it is an init container that ends before the containers start. It is ready when it has ended."""
+        return self._path.startswith("spec.initContainers") and self._container.restart_policy != "Always"
+
     def advance(self, begin: datetime) -> None:
         """Take all steps that are due. `begin` is when a container that has not been started may be pulled."""
         for step in (self._wait, self._run, self._end):
@@ -129,7 +134,12 @@ class Life:
         never = behaviour.ready_after is None or (
             behaviour.unready_after is not None and moment.is_due(started, behaviour.unready_after, is_progress=False)
         )
-        ready = status.started and not never and moment.is_due(started, delay + (behaviour.ready_after or 0.0))
+        ready = (
+            status.started
+            and not never
+            and not self._is_plain_init
+            and moment.is_due(started, delay + (behaviour.ready_after or 0.0))
+        )
         if never and readiness is not None and (status.ready or behaviour.ready_after is None):
             moment.record("Unhealthy", f"Readiness probe failed: {probe_failure(readiness)}", self._path, warning=True)
         status.ready = ready
@@ -162,8 +172,7 @@ class Life:
         ended = self.status.state.terminated if self.status.state is not None else None
         if ended is None or not restarts(_spec(self._pod), self._container, ended.exit_code):
             return
-        is_init = self._path.startswith("spec.initContainers") and self._container.restart_policy != "Always"
-        if is_init and ended.exit_code == 0:
+        if self._is_plain_init and ended.exit_code == 0:
             return
         moment, name = self._moment, self._container.name
         back_off = moment.memory.back_offs.get(name)
@@ -203,6 +212,13 @@ class Life:
     def _set_waiting(self, reason: str, message: str) -> None:
         self.status.state = ContainerState(waiting=ContainerStateWaiting(reason=reason, message=message))
         self.status.ready, self.status.started = False, False
+
+
+def start_delay(container: Container, moment: Moment) -> float:
+    """The seconds from the admission of a Pod to the first change of its first container."""
+    behaviour = moment.behaviour(container)
+    is_there = container.image_pull_policy != "Always" and container.image in moment.images
+    return behaviour.mount_seconds + (0.0 if behaviour.pull_error or is_there else behaviour.pull_seconds)
 
 
 def waiting_status(container: Container, reason: str) -> ContainerStatus:

@@ -8,7 +8,7 @@ from datetime import datetime
 from pilotage.meta.scalars.times import Clock
 
 Subscriber = Callable[[str], None]
-"""Called with the name of a node that was lost or has recovered."""
+"""Called with the name of a node that is new, was lost or has recovered."""
 
 
 class SimulatedNodes:
@@ -26,7 +26,9 @@ class SimulatedNodes:
 
     def add(self, name: str) -> None:
         """Simulate a node from now on."""
-        self._names.add(name)
+        if name not in self._names:
+            self._names.add(name)
+            self._notify(name)
 
     def remove(self, name: str) -> None:
         """Its Node object was deleted."""
@@ -51,7 +53,7 @@ class SimulatedNodes:
         self._notify(name)
 
     def subscribe(self, subscriber: Subscriber) -> None:
-        """Call a function with each node that is lost or recovers."""
+        """Call a function with each node that is new, is lost or recovers."""
         self._subscribers.append(subscriber)
 
     def _notify(self, name: str) -> None:

@@ -30,6 +30,8 @@ class Candidate(NamedTuple):
     controller_uid: str
     """Empty where no object controls it."""
     is_being_deleted: bool
+    is_member: bool = True
+    """False for an object that its controller does not want, whatever its labels: a Pod of another name."""
 
 
 def pod_candidate(pod: PodView) -> Candidate:
@@ -47,7 +49,7 @@ def candidate(obj: Resource) -> Candidate:
 def claim_of(owner: Resource, selector: Selector, found: Candidate) -> Claim:
     """What a controller does with an object: one that it controls and selects is its own, one that it selects and that
     has no controller is adopted, one that it controls and does not select is released."""
-    selected = selector.matches(found.labels)
+    selected = found.is_member and selector.matches(found.labels)
     is_deleting = owner.metadata.deletion_timestamp is not None
     if found.controller_uid:
         if found.controller_uid != owner.metadata.uid:

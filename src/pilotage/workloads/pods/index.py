@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 
 from pilotage.cache.event import InformerEvent
@@ -12,6 +12,8 @@ from pilotage.workloads.pods.view import PodView, view_of
 
 Key = tuple[str, str]
 K = TypeVar("K")
+Listener = Callable[[InformerEvent[Pod], PodView | None, PodView | None], None]
+"""Called with an event, and the view of its Pod before and after it."""
 
 
 class Pods:
@@ -26,6 +28,11 @@ class Pods:
         self._controlled: dict[str, dict[Key, PodView]] = {}
         self._on_node: dict[str, dict[Key, PodView]] = {}
         self._in_namespace: dict[str, dict[Key, PodView]] = {}
+        self._listeners: list[Listener] = []
+
+    def subscribe(self, listener: Listener) -> None:
+        """Call a function with each event, after it is in the index. It must not block."""
+        self._listeners.append(listener)
 
     async def current(self) -> None:
         """Wait until these are the Pods as this program has written them."""
@@ -43,6 +50,10 @@ class Pods:
     def controlled_by(self, uid: str) -> list[PodView]:
         """The Pods whose controller has this uid; with an empty uid, the Pods without a controller."""
         return list(self._controlled.get(uid, {}).values())
+
+    def has_controlled_by(self, uid: str) -> bool:
+        """Whether there is a Pod whose controller has this uid."""
+        return uid in self._controlled
 
     def on_node(self, name: str) -> list[PodView]:
         """The Pods that are assigned to a node; with an empty name, the Pods that are not scheduled."""
@@ -68,6 +79,8 @@ class Pods:
             (self._in_namespace, _namespace),
         ):
             _move(index, key, before, view, value_of(before) if before else None, value_of(view) if view else None)
+        for listener in self._listeners:
+            listener(event, before, view)
 
 
 def _controller(pod: PodView) -> str:

@@ -12,7 +12,7 @@ from pilotage.controller.builder import ControllerBuilder
 from pilotage.controller.options import ControllerOptions
 from pilotage.types.apps.v1 import ReplicaSet
 from pilotage.types.core.v1 import Pod
-from pilotage.workloads.context import Context
+from pilotage.workloads.context import BURST, Context
 from pilotage.workloads.pods.orphans import adopters
 from pilotage.workloads.replicasets.reconciler import K, ReplicaReconciler, selector_of
 from pilotage.workloads.replicasets.status import Owner
@@ -30,7 +30,7 @@ def set_up_kind(context: Context, kind: type[K], name: str, component: str) -> N
     """Add the controller of a kind that keeps a number of Pods."""
     builder = ControllerBuilder(context.manager).for_(kind).owns(Pod).named(name)
     builder.watches(Pod, adopters(context.manager.cache, kind, _selects))
-    builder.with_options(ControllerOptions(max_concurrent_reconciles=CONCURRENT_SYNCS))
+    builder.with_options(ControllerOptions(max_concurrent_reconciles=CONCURRENT_SYNCS, debounce=BURST))
     builder.complete(ReplicaReconciler(context, kind, component).reconcile)
 
 

@@ -1,0 +1,67 @@
+"""Deployments: each replaces the Pods of old templates by those of its own, with a ReplicaSet for each template.
+
+- `replicasets`: which ReplicaSet is the new one, and the one to create
+- `revisions`: the annotations with revisions and sizes
+- `sizes`: how many Pods each ReplicaSet should have
+- `status`: the counts and conditions
+- `reconciler`: reads, decides by these, and writes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterable, Mapping
+
+from pilotage.controller.builder import ControllerBuilder
+from pilotage.controller.event import Event
+from pilotage.controller.handlers import Handler
+from pilotage.controller.options import ControllerOptions
+from pilotage.controller.request import Request
+from pilotage.meta.owners import controller_of
+from pilotage.meta.selectors.selectors import Selector
+from pilotage.types.apps.v1 import Deployment, ReplicaSet
+from pilotage.types.core.v1 import Pod
+from pilotage.workloads.context import BURST, Context
+from pilotage.workloads.deployments.reconciler import DeploymentReconciler
+from pilotage.workloads.pods.orphans import adopters
+
+CONCURRENT_SYNCS = 5
+"""How many Deployments are reconciled at a time, as by default in Kubernetes."""
+
+
+def setup(context: Context) -> None:
+    """Add the controller of Deployments."""
+    builder = ControllerBuilder(context.manager).for_(Deployment).owns(ReplicaSet).named("deployment-controller")
+    builder.watches(ReplicaSet, adopters(context.manager.cache, Deployment, _selects))
+    builder.watches(Pod, _waiting_for_pods(context))
+    builder.with_options(ControllerOptions(max_concurrent_reconciles=CONCURRENT_SYNCS, debounce=BURST))
+    builder.complete(DeploymentReconciler(context).reconcile)
+
+
+def _selects(deployment: Deployment, labels: Mapping[str, str]) -> bool:
+    selector = Selector.from_label_selector(deployment.spec.selector)
+    return bool(selector) and selector.matches(labels)
+
+
+def _waiting_for_pods(context: Context) -> Handler[Pod]:
+    """The Deployment that waits until its last old Pod has gone before it creates new ones."""
+
+    def handle(event: Event[Pod]) -> Iterable[Request] | Awaitable[Iterable[Request]]:
+        header = event.header
+        if event.type != "delete" or header is None:
+            return ()
+        owner = next((each for each in header.owner_references if each.controller), None)
+        if owner is None or owner.kind != "ReplicaSet" or context.pods.has_controlled_by(owner.uid):
+            return ()
+        return requests(header.namespace, owner.name)
+
+    async def requests(namespace: str, name: str) -> Iterable[Request]:
+        cache = context.manager.cache
+        replica_set = await cache.find(ReplicaSet, name, namespace=namespace)
+        owner = controller_of(replica_set) if replica_set is not None else None
+        if owner is None or owner.kind != "Deployment":
+            return ()
+        deployment = await cache.find(Deployment, owner.name, namespace=namespace)
+        strategy = deployment.spec.strategy if deployment is not None else None
+        return (Request(owner.name, namespace),) if strategy is not None and strategy.type == "Recreate" else ()
+
+    return handle

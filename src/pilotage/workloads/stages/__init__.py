@@ -1,0 +1,13 @@
+"""Stages: how the objects of a kind live without the programs that run them. No I/O: documents in, actions out.
+
+| module | contents |
+|---|---|
+| `stage` | the interface of a stage, and the actions of one: values |
+| `lifecycle` | the stages of all kinds, and which of them comes next for an object |
+| `native` | a stage written in Python |
+| `stagefiles`, `filestage` | kwok's Stage files, parsed; a stage of such a file |
+| `moment` | what templates can ask: the time, the addresses of nodes and Pods |
+| `selectors`, `amounts`, `finalizers`, `actions`, `celexpressions` | the parts of a Stage file |
+| `fields` | the fields of a document, with their types and paths |
+| `jq`, `templates` | the languages of Stage files |
+"""

@@ -1,0 +1,37 @@
+"""StatefulSets: each has Pods with stable names, claims and revisions.
+
+- `plan`: the next steps, decided from what is observed
+- `status`: the status, counted from the Pods
+- `identity`, `retention`: names, volumes and claims of Pods; who owns the claims
+- `control`: the writes of Pods and claims, with their Events
+- `reconciler`: reads, does the steps and writes the status
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pilotage.controller.builder import ControllerBuilder
+from pilotage.controller.options import ControllerOptions
+from pilotage.meta.selectors.selectors import Selector
+from pilotage.types.apps.v1 import StatefulSet
+from pilotage.types.core.v1 import Pod
+from pilotage.workloads.context import Context
+from pilotage.workloads.pods.orphans import adopters
+from pilotage.workloads.statefulsets.reconciler import StatefulSetReconciler
+
+CONCURRENT_SYNCS = 5
+"""How many StatefulSets are reconciled at a time, as by default in Kubernetes."""
+
+
+def setup(context: Context) -> None:
+    """Add the controller of StatefulSets."""
+    builder = ControllerBuilder(context.manager).for_(StatefulSet).owns(Pod).named("statefulset-controller")
+    builder.watches(Pod, adopters(context.manager.cache, StatefulSet, _selects))
+    builder.with_options(ControllerOptions(max_concurrent_reconciles=CONCURRENT_SYNCS))
+    builder.complete(StatefulSetReconciler(context).reconcile)
+
+
+def _selects(owner: StatefulSet, labels: Mapping[str, str]) -> bool:
+    selector = Selector.from_label_selector(owner.spec.selector)
+    return bool(selector) and selector.matches(labels)

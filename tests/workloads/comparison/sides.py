@@ -1,0 +1,70 @@
+"""The two sides of a comparison: Kubernetes' own controllers on a real kube-apiserver, and the simulated ones.
+
+On the real side the kubelet is ours: there is no other that needs no containers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import pilotage as pt
+from pilotage.client.client import Client
+from pilotage.testing.environment import loop_clock
+from pilotage.types.core.v1 import Namespace
+from pilotage.workloads import WorkloadOptions, Workloads
+from tests.workloads.comparison.snapshots import Snapshot, events, snapshot
+
+NODES = 3
+QUIET = 2.5  # seconds without a change after which a side is at rest
+_LOOK = 0.25
+_LONGEST = 60.0
+
+
+@dataclass(frozen=True)
+class Side:
+    """One API server with controllers and nodes."""
+
+    client: Client
+    workloads: Workloads
+    quiet: float = QUIET
+
+    async def settled(self, namespace: str) -> Snapshot:
+        """The objects of a namespace once nothing changes any more."""
+        loop = asyncio.get_running_loop()
+        began = since = loop.time()
+        last = await snapshot(self.client, namespace)
+        while loop.time() - since < self.quiet:
+            await asyncio.sleep(_LOOK)
+            found = await snapshot(self.client, namespace)
+            if found != last:
+                last, since = found, loop.time()
+            if loop.time() - began > _LONGEST:
+                raise AssertionError(f"{namespace} changes for ever")
+        return last
+
+    async def events(self, namespace: str) -> Snapshot:
+        return await events(self.client, namespace)
+
+    async def namespace(self, name: str) -> None:
+        await self.client.create(Namespace(metadata=pt.ObjectMeta(name=name)))
+
+
+@asynccontextmanager
+async def ours() -> AsyncIterator[Side]:
+    """The embedded API server with simulated workloads, in virtual time."""
+    async with pt.Cluster.embedded(clock=loop_clock()) as cluster:
+        options = WorkloadOptions(nodes=NODES, pull_seconds=0.2, jitter_seconds=0)
+        async with Workloads(cluster, options) as workloads:
+            yield Side(cluster.client, workloads)
+
+
+@asynccontextmanager
+async def theirs(kubeconfig: str) -> AsyncIterator[Side]:
+    """The real cluster, with simulated nodes alone."""
+    async with pt.Cluster.connect(kubeconfig=kubeconfig) as cluster:
+        options = WorkloadOptions(nodes=NODES, pull_seconds=0.2, jitter_seconds=0, controllers=("kubelet",))
+        async with Workloads(cluster, options) as workloads:
+            yield Side(cluster.client, workloads)
