@@ -39,7 +39,12 @@ class ControlledJobs:
             self._all[key] = view
             if view.controller_name:
                 self._controlled.setdefault((view.namespace, view.controller_name), {})[view.name] = view
-        if before == view:
+        if _relevant(before) == _relevant(view):
             return []
         names = {one.controller_name for one in (before, view) if one is not None and one.controller_name}
         return [Request(name, event.namespace) for name in sorted(names)]
+
+
+def _relevant(job: JobView | None) -> object:
+    """What the status of a CronJob depends on."""
+    return (job.uid, job.controller_uid, job.finished, job.completed) if job is not None else None
