@@ -86,6 +86,7 @@ differential: $(READY) cluster-binaries  ## random requests to a real kube-apise
 foreign-clients:  ## install or build the clients of other projects into the cache folder, once
 	@$(PYTHON) hack/foreign/environment.py
 	@$(PYTHON) hack/foreign/binaries.py || test $$? -eq 3
+	@$(PYTHON) hack/envtest/binaries.py || test $$? -eq 3
 
 foreign-tests: $(READY) cluster-binaries foreign-clients  ## these clients on a real kube-apiserver and on ours
 	$(PYTEST) -m foreign tests/foreign

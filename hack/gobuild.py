@@ -40,6 +40,8 @@ class Programs:
     """The package of each program."""
     script: str
     """The script that builds them, for messages."""
+    command: tuple[str, ...] = ("build",)
+    """What Go is asked for: a program, or with `test -c` the tests of a package as one."""
     linker_flags: str = "-s -w"
     add_files: Callable[[str, Path], None] = lambda go, folder: None
     """Adds files that the programs need to the new directory; called with the path of Go."""
@@ -68,7 +70,7 @@ class Programs:
         content = hashlib.sha256()
         for file in sorted(file for file in self.module.rglob("*") if is_source(file)):
             content.update(f"{file.relative_to(self.module)}\0".encode() + file.read_bytes() + b"\0")
-        content.update("\0".join((*self.flags(), sys.platform, platform.machine())).encode())
+        content.update("\0".join((*self.command[1:], *self.flags(), sys.platform, platform.machine())).encode())
         return content.hexdigest()[:16]
 
     def flags(self) -> list[str]:
@@ -112,7 +114,7 @@ class Programs:
             for count, (program, package) in enumerate(self.packages.items(), start=1):
                 say(f"[{count}/{len(self.packages)}] building {program}")
                 start = time.monotonic()
-                command = [go, "build", *self.flags(), "-o", str(folder / program), package]
+                command = [go, *self.command, *self.flags(), "-o", str(folder / program), package]
                 # Standard output is only for the path of the directory.
                 result = subprocess.run(command, cwd=self.module, env=environment(), stdout=sys.stderr, check=False)
                 if result.returncode != 0:

@@ -10,7 +10,7 @@ import ssl
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 from hack.cluster.running import READY_WITHIN, RealCluster, Server, free_ports, process
@@ -62,19 +62,20 @@ def scheduler_command(binaries: Path, cluster: RealCluster, port: int) -> list[s
     ]
 
 
+def connected(port: int, context: ssl.SSLContext) -> http.client.HTTPSConnection:
+    return http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=5)
+
+
 def wait_until_healthy(server: Server, port: int) -> None:
     """Wait until a server answers /healthz, which needs no credentials."""
     deadline = time.monotonic() + READY_WITHIN
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # a certificate of its own, on loopback
     while True:
-        try:
-            connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=5)
+        with suppress(OSError, http.client.HTTPException), closing(connected(port, context)) as connection:
             connection.request("GET", "/healthz")
             if connection.getresponse().status == 200:
                 return
-        except (OSError, http.client.HTTPException):
-            pass
         if time.monotonic() > deadline or server.process.poll() is not None:
             raise RuntimeError(f"it is not healthy\n\n{server}")
         time.sleep(0.1)

@@ -293,5 +293,5 @@ def test_a_source_with_a_handler_of_its_own_or_of_another_cache_is_a_raw_source(
     own = Kind(manager.cache, Part, enqueue_request_for_object)
     with pytest.raises(InvalidDefinition, match=r"has a handler of its own: use watches_raw_source\(source\)"):
         ControllerBuilder(manager).watches(own, enqueue_request_for_object)
-    with pytest.raises(InvalidDefinition, match="reads another cache than those of the manager"):
+    with pytest.raises(InvalidDefinition, match="reads another cache than the manager's caches"):
         ControllerBuilder(manager).watches(Kind(FakeManager().cache, Part), enqueue_request_for_object)

@@ -124,9 +124,9 @@ def test_events_are_about_objects_in_any_form() -> None:
     partial = PartialObjectMetadata(Widget.__resource__.gvk, widget("a").metadata)
     headers = [Event.generic(obj).header for obj in (Unstructured(document), partial)]
     assert [header and header.name for header in headers] == ["a", "a"]
-    with pytest.raises(DecodeError, match="str has none"):
+    with pytest.raises(DecodeError, match="str has no metadata"):
         _ = Event.generic("not an object").header
-    assert "str has none" in repr(Event.generic("not an object"))
+    assert "str has no metadata" in repr(Event.generic("not an object"))
     assert Event.generic(None).header is None
     assert (Event.delete(partial).namespace, Event.delete(partial).name) == ("default", "a")
     assert (Event.generic(None).namespace, Event.generic(None).name) == ("", "")

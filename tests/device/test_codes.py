@@ -106,10 +106,10 @@ def test_every_code_is_an_error_with_a_text(code: Code, watch: bool) -> None:
 @pytest.mark.parametrize(
     ("method", "words"),
     [
-        ("", "V1, V2 and V3 are read-only (get, list and watch), those of V5 have no UpdateGpuStatus"),
+        ("", "V1, V2 and V3 are read-only (get, list and watch), servers of V5 have no UpdateGpuStatus"),
         ("CreateGpu", "V1, V2 and V3 are read-only"),
-        ("UpdateGpuStatus", "those of V5 have no UpdateGpuStatus"),
-        ("PatchGpu", "those of V5 and V6 have no PatchGpu"),
+        ("UpdateGpuStatus", "servers of V5 have no UpdateGpuStatus"),
+        ("PatchGpu", "servers of V5 and V6 have no PatchGpu"),
         ("Heartbeat", "no server of NVIDIA's has heartbeats"),
     ],
 )

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +50,16 @@ def folder_of(script: str) -> Path:
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The kubeconfig of `pilotage serve`."""
-    kubeconfig = tmp_path_factory.mktemp("ours") / "kubeconfig"
+    # The excluded controller is kube-controller-manager's, which does not run beside the other server.
+    with served(tmp_path_factory.mktemp("ours") / "kubeconfig", "--controllers=*,-service-cidr-controller") as found:
+        yield found
+
+
+@contextmanager
+def served(kubeconfig: Path, *flags: str) -> Iterator[Path]:
+    """The kubeconfig of `pilotage serve` with these flags."""
     command = [sys.executable, "-m", "pilotage.cli", "serve", "--bind", "127.0.0.1:0"]
-    command += ["--kubeconfig", str(kubeconfig), "--disable-admission-plugins", "ServiceAccount"]
-    command += ["--controllers=*,-service-cidr-controller"]  # it is kube-controller-manager's, which does not run there
+    command += ["--kubeconfig", str(kubeconfig), "--disable-admission-plugins", "ServiceAccount", *flags]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     assert "serving" in server.stdout.readline()
@@ -78,6 +85,17 @@ def test_a_go_client_does_its_job_on_both_servers(
     job: str, arguments: list[str], go_program: Path, ours: Path, real_control_plane: RealCluster
 ) -> None:
     check_same([str(go_program), job], ours, real_control_plane.kubeconfig, arguments)
+
+
+def test_a_kopf_operator_waits_for_the_pods_of_its_deployment(python: Path, tmp_path: Path) -> None:
+    with served(tmp_path / "kubeconfig", "--workloads", "--nodes", "3") as kubeconfig:
+        lines = printed([str(python), str(PROGRAMS / "kopf_workloads.py"), str(kubeconfig), "shops"])
+    assert lines == ['phases ["Running", "Running"]', "on nodes true", "gone"]
+
+
+def test_a_go_manager_works_beside_simulated_workloads(go_program: Path, tmp_path: Path) -> None:
+    with served(tmp_path / "kubeconfig", "--workloads", "--nodes", "3") as kubeconfig:
+        assert len(printed([str(go_program), "managers", str(kubeconfig), "managers"])) > 5
 
 
 def check_same(command: list[str], ours: Path, real: Path, arguments: Sequence[str] = ()) -> None:

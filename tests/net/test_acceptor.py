@@ -141,6 +141,19 @@ async def test_no_connection_is_accepted_while_refusals_have_used_up_their_share
                 assert here.accepted == 2
 
 
+@pytest.mark.parametrize("seconds", [0.02, 3.0])
+async def test_a_pause_of_the_program_during_a_refusal_delays_new_clients_by_20_milliseconds(seconds: float) -> None:
+    async with accepting() as here:
+        here.acceptor.spend(0.001)  # the burst
+        here.acceptor.spend(seconds)  # the garbage collector ran
+        with connected(here.path, 1):
+            await turns()
+            assert here.accepted == 0
+            here.loop.move(0.0201)
+            await turns()
+            assert here.accepted == 1
+
+
 async def test_refusals_that_cost_little_are_made_many_in_a_turn() -> None:
     with mock.patch.object(acceptor, "thread_time", return_value=0.0):
         async with accepting(serves=False) as here:

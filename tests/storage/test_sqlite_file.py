@@ -47,7 +47,7 @@ async def test_a_folder_that_may_not_be_created_is_named_with_the_one_that_refus
 @pytest.mark.parametrize("end", ["/", "/.", "/.."])
 async def test_the_path_of_a_folder_is_refused_by_reads_and_writes(tmp_path: Path, end: str) -> None:
     path = f"{tmp_path}/new{end}"
-    wanted = re.escape(f"{path} is the path of a folder; give that of a file, such as {tmp_path}/new{end}")
+    wanted = re.escape(f"{path} is the path of a folder; give the path of a file, such as {tmp_path}/new{end}")
     with pytest.raises(StorageError, match=wanted):
         exists(path)
     with pytest.raises(StorageError, match=wanted):

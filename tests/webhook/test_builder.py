@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from functools import partial
+from types import ModuleType
+from typing import cast
+
 import pytest
 
 import pilotage as pt
+from pilotage.types.core.v1 import Pod
 from pilotage.webhook.builder import WebhookBuilder, webhook_path
-from pilotage.webhook.declarations import Declaration
+from pilotage.webhook.declarations import Declaration, program_of
 
 from .books import Book, BookWebhook, admission_request, book, review
 
@@ -127,7 +133,46 @@ def test_the_resource_of_a_built_in_kind_is_known_without_its_class() -> None:
     endpoints = pt.GroupVersionKind("", "v1", "Endpoints")
     WebhookBuilder(manager).for_(endpoints).with_validating_handler(handle).complete()
     (declaration,) = manager.webhook_server.declarations
-    assert declaration.name == "validate-v1.endpoints.core"
+    assert declaration.name == "tests-validate-v1.endpoints.core"
+
+
+class Labels:
+    async def default(self, pod: Pod) -> None: ...
+
+
+def _in(module: str, handler: type[Labels]) -> Labels:
+    """A handler that is defined in the module."""
+    return cast("type[Labels]", type("Labels", (handler,), {"__module__": module}))()
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("greetings.webhooks.pods", "greetings-mutate-v1.pods.core"),
+        ("Greeting_Service", "greeting-service-mutate-v1.pods.core"),
+        ("a" * 100, f"{'a' * 40}-mutate-v1.pods.core"),
+    ],
+)
+def test_a_webhook_for_a_built_in_kind_is_named_after_the_program(module: str, name: str) -> None:
+    """So the configurations of two programs in a cluster do not replace each other."""
+    manager = Manager()
+    WebhookBuilder(manager).for_(Pod).with_defaulter(_in(module, Labels)).complete()
+    (declaration,) = manager.webhook_server.declarations
+    assert declaration.name == name
+
+
+def test_a_file_that_is_run_has_the_same_name_as_when_it_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    main = ModuleType("__main__")
+    main.__file__ = "/app/greetings.py"
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    assert program_of(_in("__main__", Labels)) == "greetings"
+
+
+def test_the_program_of_a_function_with_arguments_is_the_program_of_the_function() -> None:
+    async def handle(request: pt.AdmissionRequest) -> pt.webhook.AdmissionResponse:
+        return pt.allowed()
+
+    assert program_of(partial(partial(handle))) == "tests"
 
 
 def test_two_webhooks_of_one_name_are_refused() -> None:

@@ -14,7 +14,7 @@ class Backlog:
     before its turn, its key is delivered right before the change."""
 
     def __init__(self, names: Mapping[str, Mapping[str, object]]) -> None:
-        """`names` are those of the store, by namespace."""
+        """`names` are the names in the store, by namespace."""
         copies = {namespace: [*found] for namespace, found in names.items()}
         self._pending = {namespace: set(found) for namespace, found in copies.items()}
         self._order = ((namespace, name) for namespace, found in copies.items() for name in found)

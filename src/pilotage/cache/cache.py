@@ -69,7 +69,7 @@ class Cache:
         self._indexes: dict[GroupVersionKind, dict[str, tuple[Kind, IndexFunction]]] = {}
         self._listers: dict[Kind, Lister[Any]] = {}  # listers of informers that have synced: the fast path of a read
         self._tasks: dict[Informer[Any], asyncio.Task[None]] = {}
-        self._namespaces: dict[str, NamespaceConfig] | None = None  # None: those of the options
+        self._namespaces: dict[str, NamespaceConfig] | None = None  # None: the namespaces of the options
         self._everywhere: set[_Slot] = set()  # kinds with one informer for all namespaces, for which no set applies
         self._retiring: dict[tuple[_Slot, str], asyncio.Task[None]] = {}  # by kind and namespace
         self._group: OwnedTasks | None = None
@@ -326,7 +326,7 @@ class Cache:
         return plan(kind, self.options, namespaced=namespaced, chooser=self._random, namespaces=self._namespaces)
 
     def _sync_namespaces(self, slot: _Slot, group: InformerGroup[Any]) -> None:
-        """Add and remove informers of a group, so that it has those of the current namespaces."""
+        """Add and remove informers of a group, so that it has one for each current namespace."""
         planned = self._plan(group.options.kind, namespaced=True)
         if not planned.changes:
             return

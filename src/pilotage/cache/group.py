@@ -67,8 +67,8 @@ class GroupRegistration:
 class InformerGroup(Reads[T]):
     """The informer of a kind in a cache of several namespaces.
 
-    Each method is that of `Informer`, over all of them, with the same keywords: `kind`, `namespace`, `labels`,
-    `fields`, `limit`, `resync`, `timeout`, `name`, `before`.
+    Each method does what the method of `Informer` does, over all of them, with the same keywords: `kind`, `namespace`,
+    `labels`, `fields`, `limit`, `resync`, `timeout`, `name`, `before`.
     """
 
     def __init__(self, options: InformerOptions, informers: Sequence[Informer[T]] = ()) -> None:

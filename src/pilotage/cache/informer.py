@@ -109,7 +109,7 @@ class Informer(Reads[T]):
     def add_index(self, name: str, function: IndexFunction[Any], *, kind: Kind | None = None) -> None:
         """Index by the values that a function of the object returns; InvalidDefinition if the name is in use.
 
-        The function gets objects in the informer's form, or in that of `kind`.
+        The function gets objects in the informer's form, or in the form of `kind`.
         """
         read: Callable[[bytes], Any] = self._read if kind is None else reader_of(kind, stored=True)
         self._store.add_index(name, lambda data: function(read(data)))
@@ -140,8 +140,8 @@ class Informer(Reads[T]):
         """Call a ResourceEventHandler, or a function, with every InformerEvent, first with one for every object in the
         store.
 
-        The objects of the events are in the informer's form, or in that of `kind`. Every `resync` seconds (None: as in
-        the informer's options, 0: never) there is an update for each object, with the same object twice.
+        The objects of the events are in the informer's form, or in the form of `kind`. Every `resync` seconds (None: as
+        in the informer's options, 0: never) there is an update for each object, with the same object twice.
         """
         return self.attach(handler, resync, kind)
 
@@ -473,7 +473,7 @@ class Informer(Reads[T]):
 
 
 def _resource_of(kind: Kind) -> str:
-    """The plural of a kind: that of its class, else as Kubernetes' tools guess it."""
+    """The plural of a kind: the plural of its class, else as Kubernetes' tools guess it."""
     return kind.__resource__.plural if isinstance(kind, type) else plural_of(gvk_of(kind).kind)
 
 

@@ -104,7 +104,7 @@ class Lister(Generic[T]):
 
 
 class Reads(Generic[T]):
-    """The reads of an informer, which are those of its lister."""
+    """The reads of an informer, which its lister does."""
 
     _lister: Lister[T]
 

@@ -32,7 +32,7 @@ PROCESSING_SECONDS = REGISTRY.histogram(
     buckets=tuple(10.0**exponent for exponent in range(-6, 2)),
 )
 NAME = "pilotage"
-"""The `name` of informers of all namespaces; that of others has their namespace, too."""
+"""The `name` of informers of all namespaces; the name of other informers has their namespace, too."""
 
 
 def labels_of_client_go(gvk: GroupVersionKind, resource: str, namespace: str) -> tuple[str, str, str, str]:

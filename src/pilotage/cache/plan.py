@@ -73,11 +73,11 @@ class CacheOptions:
     default_namespaces: Namespaces = None
     """The namespaces that are cached, for kinds that `by_object` does not name; None or empty: all."""
     default_label_selector: Labels = None
-    """The label selector for kinds and namespaces that have none of their own."""
+    """The label selector for kinds and namespaces without a selector of their own."""
     default_field_selector: Fields = None
-    """The field selector for kinds and namespaces that have none of their own."""
+    """The field selector for kinds and namespaces without a selector of their own."""
     default_transform: Transform | None = None
-    """The transform for kinds and namespaces that have none of their own."""
+    """The transform for kinds and namespaces without a transform of their own."""
     sync_period: SecondsField = seconds_field(SYNC_PERIOD)
     """Seconds between replays of the store to all handlers, for each informer up to a tenth more or less; 0: never."""
     reader_fail_on_missing_informer: bool = False
@@ -97,7 +97,7 @@ class InformerPlan:
 
     informers: tuple[InformerOptions, ...]
     changes: bool
-    """Whether they are those of the cache's set of namespaces, which may change at run time."""
+    """Whether the namespaces are the cache's set of namespaces, which may change at run time."""
     is_everywhere: bool
     """Whether that set applies to the kind, but is not a set: one informer has all namespaces."""
 

@@ -143,7 +143,7 @@ def _api(changes: ProjectChanges, layout: Layout, options: argparse.Namespace) -
     if not known and is_builtin(new.kind):
         print(
             f"note: Kubernetes has a kind {new.kind}, too. This is another one, in the group {new.group}; a controller "
-            f"for that of Kubernetes is `pilotage create controller {new.kind}`",
+            f"for the kind of Kubernetes is `pilotage create controller {new.kind}`",
             file=sys.stderr,
         )
     added = create.add_kind(changes, layout, new)

@@ -13,7 +13,7 @@ from pilotage.kit.console.errors import CommandError
 from pilotage.kit.console.help import add_command
 
 if TYPE_CHECKING:
-    from pilotage.history.records import Run
+    from pilotage.history.runs import Run
     from pilotage.recording.reader import Session
     from pilotage.replay.outcomes import Outcome
 
@@ -30,9 +30,9 @@ def register(subparsers: Any) -> None:
         "replay",
         "run the reconciles of a recording again, and compare what they write",
         "Run the reconciles of a recording again, with their recorded reads, answers, times and random numbers, and "
-        "without a server. FILE is that of `pilotage run --record`. TARGET is the program, as `pilotage run` takes it; "
-        "without it, the program that was recorded. The exit code is 0 if every reconcile has sent the same bytes, and "
-        "6 if one has not.",
+        "without a server. FILE was written by `pilotage run --record`. TARGET is the program, as `pilotage run` takes "
+        "it; without it, the program that was recorded. The exit code is 0 if every reconcile has sent the same bytes, "
+        "and 6 if one has not.",
         "pilotage replay history.rec",
         "pilotage replay history.rec greetings.py --at 12 --pdb",
         "pilotage replay history.rec --with greetings_new.py",

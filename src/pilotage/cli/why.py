@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from pilotage.http.client import HTTPClient
     from pilotage.net.localsockets import LocalSocket
 
-_NONE = (
-    "no running program was found: start one with `pilotage run`, or give --address HOST:PORT of a program with "
-    "--debug-bind-address; for what the last commands of a tool did, ask the tool (TOOL why) or give --storage"
+_ADVICE = (
+    'A program that starts its Manager itself needs ManagerOptions(debug_bind_address="127.0.0.1:6060"), and '
+    "`--address 127.0.0.1:6060` here. For what the last commands of a tool did, ask the tool (TOOL why) or give "
+    "--storage"
 )
+"""For a program that was not found."""
 
 
 def register(subparsers: Any) -> None:
@@ -131,7 +133,7 @@ def print_answer(answer: Answer, *, as_json: bool) -> None:
 
 
 async def _ask(options: argparse.Namespace, target: str) -> Answer:
-    """The answer of the program; of one that has several processes, that of the process which works on the object."""
+    """The answer of the program; if it has several processes, the answer of the process that works on the object."""
     for client in _clients(options):
         found = await _ask_one(client, target)
         chain = found.field.chain if found.field is not None else ()
@@ -184,9 +186,9 @@ def _clients(options: argparse.Namespace) -> list[HTTPClient]:
     return [HTTPClient("localhost", 80, route=ServerRoute(socket_path=each)) for each in paths]
 
 
-def chosen_processes(pid: int | None) -> list[LocalSocket]:
+def chosen_processes(pid: int | None, advice: str = _ADVICE) -> list[LocalSocket]:
     """The processes of the program that is asked. Raises CommandError if there is none, or if there are several
-    programs and no `pid`."""
+    programs and no `pid`; `advice` is for a program that was not found."""
     from pilotage.net.localsockets import running
 
     found = running()
@@ -195,7 +197,7 @@ def chosen_processes(pid: int | None) -> list[LocalSocket]:
         return wanted
     shown = ", ".join(map(str, found))
     if not found:
-        raise CommandError(_NONE)
+        raise CommandError(f"no running program was found: start one with `pilotage run`. {advice}")
     if not wanted:
         raise CommandError(f"no running program has the pid {pid}; there are: {shown}")
     raise CommandError(f"there are {len(wanted)} running programs: {shown}; choose one with --pid or --address")

@@ -155,7 +155,7 @@ class Client(Reader, Writer):
     ) -> Client:
         """A client that impersonates another user, with the permissions of that user. It reads from the server.
 
-        `groups`, `uid` and `extra` are those of the user; the group `system:authenticated` and the groups of service
+        `groups`, `uid` and `extra` describe the user; the group `system:authenticated` and the groups of service
         accounts need not be given. In process, calls of other clients are not authorized, but calls of this one are, by
         the roles and bindings of the embedded server. Over HTTP, the user of the kubeconfig needs the permission to
         impersonate.

@@ -34,7 +34,7 @@ class Config:
     insecure_skip_tls_verify: bool = False
     """Do not verify the server's certificate. Each use is logged."""
     tls_server_name: str = ""
-    """The name that the server's certificate must have, where it is not that of the URL."""
+    """The name that the server's certificate must have, where it is not the host of the URL."""
     proxy_url: str = ""
     """An HTTP proxy to connect through: `http://HOST:PORT`; empty: none."""
     headers: tuple[tuple[str, str], ...] = ()

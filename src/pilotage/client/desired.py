@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +20,9 @@ from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import PatchType
 from pilotage.types import builtin
 
+STATED: ContextVar[Callable[[Object], None] | None] = ContextVar("pilotage stated", default=None)
+"""Is called with each object that `create_or_patch` is asked for, before it is compared with the one on the server:
+what a program wants is known then, also where nothing is sent."""
 _SETTABLE_METADATA = ("labels", "annotations", "finalizers")
 
 

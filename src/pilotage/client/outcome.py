@@ -66,6 +66,8 @@ async def create_or_patch(
     Nothing is sent if nothing would change. Afterwards `desired` has the state on the server.
     """
     task = await _Task.prepare(client, desired, mutate, owner)
+    if mutate is None and (state := wanted.STATED.get()) is not None:
+        state(desired)
     found = await task.find(client)
     for _ in range(_TRIES):
         try:

@@ -85,7 +85,7 @@ def merge_from(before: Object, *, optimistic_lock: bool = False) -> Patch:
 def strategic_merge_from(before: Resource, *, optimistic_lock: bool = False) -> Patch:
     """The same as a strategic merge patch, which merges lists by their keys. Only built-in kinds understand it.
 
-    `optimistic_lock` is that of `merge_from`.
+    `optimistic_lock` has the same meaning as for `merge_from`.
     """
     if not before.__resource__.builtin:
         raise InvalidDefinition(

@@ -29,8 +29,8 @@ _log = logger("pilotage.discovery")
 class DynamicRESTMapper(RESTMapper):
     """Knows the resources of its server by discovery, which runs when the cluster is opened and when an unknown kind is
     looked up, at most a few times a second. A lookup in a thread waits for the response. A lookup on the event loop
-    cannot wait: discovery of an embedded server finishes at once, that of any other server runs in the background, so
-    the lookup raises NoMatch and a later one succeeds. `await lookup(…)` always waits.
+    cannot wait: discovery of an embedded server finishes at once, discovery of any other server runs in the background,
+    so the lookup raises NoMatch and a later one succeeds. `await lookup(…)` always waits.
     """
 
     def __init__(self, transport: Transport | None = None, *, limiter: BucketRateLimiter[None] | None = None) -> None:
@@ -39,7 +39,7 @@ class DynamicRESTMapper(RESTMapper):
         self._given_limiter = limiter
         self._limiter = limiter or BucketRateLimiter(RATE, BURST)
         self._lock = asyncio.Lock()
-        self._begun = 0  # discoveries are numbered: the result of an earlier one must not replace that of a later one
+        self._begun = 0  # discoveries are numbered: an earlier one must not replace the result of a later one
         self._applied = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._immediate = False

@@ -58,11 +58,11 @@ class Defaults(Value, frozen=True):
     user_agent: str = "pilotage"
     """The name of the program in the requests."""
     fences: Fences | None = None
-    """Returns the fences of each write; None: a write has those of the running code alone."""
+    """Returns the fences of each write; None: a write has only the fences of the running code."""
 
 
 _WRONG_THREAD = (
-    "the client was called in another thread than that of its cluster, which has the event loop. A reconciler that "
+    "the client was called in another thread than its cluster's, which has the event loop. A reconciler that "
     "is not async runs in a worker thread: it calls pt.wait(client.get(…)), and not asyncio.run(client.get(…)). Other "
     "threads use asyncio.run_coroutine_threadsafe, and webhook handlers that use the client are async"
 )
@@ -120,7 +120,7 @@ class WriteArguments(TypedDict, total=False):
     dry_run: bool
     """Whether the server does everything but store."""
     field_owner: str
-    """The field manager of this write; by default that of the client."""
+    """The field manager of this write; by default the field manager of the client."""
     field_validation: str
     """Ignore, Warn or Strict, for unknown and duplicate fields."""
 
@@ -195,7 +195,7 @@ class Session(Value, frozen=True, dict=True):
 
     @cached_property
     def default_write(self) -> WriteOptions:
-        """The options of a write that has none of its own."""
+        """The options of a write without options of its own."""
         return self.write_options()
 
     def write_options(self, dry_run: bool = False, field_owner: str = "", field_validation: str = "") -> WriteOptions:

@@ -224,7 +224,8 @@ class Writer:
     ) -> None:
         """Delete all objects of a kind that are selected, in one namespace. Not atomic: each is deleted by itself.
 
-        `labels` and `fields` are selectors; `propagation_policy` and `grace_period_seconds` are those of `delete`.
+        `labels` and `fields` are selectors; `propagation_policy` and `grace_period_seconds` have the same meaning as
+        for `delete`.
         """
         refuse_positional("delete_all_of", (kind,), misplaced)
         subject = await self._session.collection(kind, namespace)

@@ -85,7 +85,7 @@ def audited(
 
 
 def process_user() -> User:
-    """The user that this process runs as: that of a request that carries none."""
+    """The user that this process runs as, for requests that carry no user."""
     import pwd
 
     number = os.geteuid()

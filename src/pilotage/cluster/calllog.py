@@ -32,7 +32,7 @@ async def logged(send: Callable[[APIRequest], Awaitable[T]], request: APIRequest
 
 
 def _log(request: APIRequest, begun: float, result: str, answer: Response | Page | None = None) -> None:
-    """The object is one field: `namespace` and `name` are those of the object that is reconciled."""
+    """The object is one field: `namespace` and `name` identify the object that is reconciled."""
     is_read = request.verb in _READS
     if is_read and not _reads.enabled:
         return
@@ -55,7 +55,7 @@ def _log(request: APIRequest, begun: float, result: str, answer: Response | Page
 
 
 def _header(answer: Response | Page | None) -> Header:
-    """The header of the object in an answer; empty where it has none."""
+    """The header of the object in an answer; empty where the answer has no object."""
     try:
         return objects.header(answer.body) if isinstance(answer, Response) else Header()
     except DecodeError:

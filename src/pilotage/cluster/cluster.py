@@ -175,11 +175,12 @@ class Cluster:
         """
         return cls(NoAPIServer(), scheme)
 
-    def sibling(self) -> Cluster:
+    def sibling(self, *, scheme: Scheme | None = None) -> Cluster:
         """Another cluster on the same API server, for a program beside this one in the process: with clients, caches
-        and wrappers of its own. Caches of both wait for the writes of both. Open it while this cluster is open."""
+        and wrappers of its own, and with the classes of this cluster, or those of `scheme`. Caches of both wait for the
+        writes of both. Open it while this cluster is open."""
         server = SharedAPIServer(self._server) if isinstance(self._server, EmbeddedAPIServer) else self._server
-        made = Cluster(server, self.scheme, self._clock)
+        made = Cluster(server, scheme or self.scheme, self._clock)
         made.writes = self.writes
         return made
 
@@ -267,16 +268,16 @@ class Cluster:
 
     def wrap_transport(self, wrapper: Callable[[Transport], Transport]) -> None:
         """Pass all requests to the API server through the transport that `wrapper` returns, as client-go's
-        `WrapTransport` does: those of clients, caches, leases and recorded events. `wrapper` is called once for each
-        connection: leases on a remote server have one of their own, on the event loop of the supervisor. Call it before
-        the cluster is opened."""
+        `WrapTransport` does: the transports of clients, caches, leases and recorded events. `wrapper` is called once
+        for each connection: leases on a remote server have one of their own, on the event loop of the supervisor. Call
+        it before the cluster is opened."""
         if self.is_open:
             raise InvalidDefinition("the cluster is open already: wrap its transport before it is opened")
         self._wrappers.append(wrapper)
 
     async def install(self, *types: type[Resource], manifests: Iterable[Mapping[str, Any]] = ()) -> None:
         """Apply the CRDs of these types and wait until they are served; then apply `manifests`, documents of other
-        objects, such as those of `pilotage.webhook.manifests`."""
+        objects, such as the objects that `pilotage.webhook.manifests` returns."""
         from pilotage.cluster.installation import apply_manifests, install
 
         await install(self.client, types, self.conversions)

@@ -139,7 +139,7 @@ class EventRecord(Value, frozen=True):
 
 
 class EventNames:
-    """The names of new events: that of the object with the time, or a UUID if that is not a valid name."""
+    """The names of new events: the name of the object with the time, or a UUID if that is not a valid name."""
 
     def __init__(self, new_uuid: Callable[[], str] = lambda: str(uuid.uuid4())) -> None:
         self._new_uuid = new_uuid

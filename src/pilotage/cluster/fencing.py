@@ -38,8 +38,8 @@ def fenced(fence: Fence) -> Iterator[None]:
 
 
 class FencedTransport(TransportWrapper):
-    """Checks the fences of each write: those of its client, and those of the running code. If one of them refuses it,
-    the caller gets the error and nothing is sent."""
+    """Checks the fences of each write: the fences of its client, and the fences of the running code. If one of them
+    refuses it, the caller gets the error and nothing is sent."""
 
     def __init__(self, inner: Transport, server: object) -> None:
         """`server` identifies the API server: a lease that it does not have is checked here, but not sent to it."""

@@ -33,7 +33,7 @@ async def install(
 ) -> None:
     """Apply the CRDs of `types` and wait until they are served. Installing what is there already changes nothing.
 
-    `conversions` is the `spec.conversion` of definitions by their names; an empty one is that of another program.
+    `conversions` is the `spec.conversion` of definitions by their names; an empty one belongs to another program.
     """
     documents, conversions = unchecked_crds(types), conversions or {}
     for document in documents:

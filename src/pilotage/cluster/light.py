@@ -44,9 +44,9 @@ class LightCluster:
     `storage` is `sqlite:PATH`, or `memory:` for a new storage that ends with the program. `kinds` are the kinds of the
     program: their definitions are installed where they are missing, and by the first write where they have changed.
     Each `tenant` of a storage sees only its own objects. `scheme` has the classes of kinds. `clock` returns the
-    server's time, with a time zone. `encryption_keys` are those of `Cluster.embedded`; they are loaded by the first
-    call that needs more than the stored bytes of custom resources. `audit_log_path` and `audit_policy_file` are those
-    of `Cluster.embedded`.
+    server's time, with a time zone. `encryption_keys` have the same form as for `Cluster.embedded`; they are loaded by
+    the first call that needs more than the stored bytes of custom resources. `audit_log_path` and `audit_policy_file`
+    have the same meaning as for `Cluster.embedded`.
 
         with LightCluster("sqlite:todo.db", kinds=[Todo]) as cluster:
             todo = cluster.run(cluster.client.get(Todo, "milk", namespace="default"))

@@ -109,7 +109,7 @@ class ReadBarrier:
             await self._wait_for_earlier_writes(seconds)
         if self._version <= number and not self._outdated:
             return
-        # As of now: writes that are made during the wait are those of later callers.
+        # As of now: writes that are made during the wait belong to later callers.
         wanted = self._version
         try:
             async with asyncio.timeout(seconds):

@@ -27,7 +27,7 @@ ENVIRONMENT = "PILOTAGE_RECORD_REQUESTS"
 _PACKAGE = Path(__file__).parents[1]
 _REFLECTOR = f"{_PACKAGE / 'reflector'}{os.sep}"
 _OUTSIDE = tuple(f"{_PACKAGE / name}{os.sep}" for name in ("testing", "cli"))
-"""Parts of the library whose requests are not those of the program: they prepare tests and commands."""
+"""Parts of the library whose requests are not requests of the program: they prepare tests and commands."""
 
 
 class RecordedPermission(msgspec.Struct, frozen=True):

@@ -46,7 +46,7 @@ class RoutedTransport:
         return self._for(request).watch(request)
 
     async def resources(self) -> Sequence[RESTMapping]:
-        """The aggregated resources, and those of other groups that the cluster serves."""
+        """The aggregated resources, and the resources of other groups that the cluster serves."""
         served = await self._main.resources()  # first: a group may be aggregated meanwhile
         found = [mapping for one in self._aggregations.values() for mapping in one.mappings]
         return [*found, *(one for one in served if one.resource.group not in self._aggregations)]

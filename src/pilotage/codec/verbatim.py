@@ -34,7 +34,7 @@ class Verbatim(dict[str, Any]):
 
 
 def paths_of(api_version: str, kind: str) -> tuple[Steps, ...]:
-    """The paths of immutable free-form JSON in objects of a kind; most kinds have none."""
+    """The paths of immutable free-form JSON in objects of a kind; most kinds have no such path."""
     return _PATHS.get((api_version, kind), ())
 
 

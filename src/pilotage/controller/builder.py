@@ -44,7 +44,9 @@ class _Watch:
     place: str
     """Where it was declared."""
     cluster: MemberCluster | None = None
-    """None: that of the manager."""
+
+
+"""None: the cluster of the manager."""
 
 
 class ControllerBuilder(Generic[Q_co]):
@@ -121,7 +123,7 @@ class ControllerBuilder(Generic[Q_co]):
         return self._watch("watches", watched, lambda: handler, predicates, cluster)
 
     def _cluster_of(self, source: Kind) -> MemberCluster | None:
-        """The cluster whose cache a source reads; None: that of the manager."""
+        """The cluster whose cache a source reads; None: the manager's cluster."""
         manager = self._manager
         if source.has_handler:
             raise InvalidDefinition(
@@ -131,7 +133,7 @@ class ControllerBuilder(Generic[Q_co]):
         found = next((member for member in manager.clusters if member.cache is source.cache), None)
         if found is None and source.cache is not manager.cache:
             raise InvalidDefinition(
-                f"the source of {kind_name(source.kind)} reads another cache than those of the manager: use "
+                f"the source of {kind_name(source.kind)} reads another cache than the manager's caches: use "
                 "watches_raw_source(…)"
             )
         return found
@@ -142,7 +144,8 @@ class ControllerBuilder(Generic[Q_co]):
         return self
 
     def with_event_filter(self, *predicates: Predicate) -> Self:
-        """Only events that pass all these predicates, and those of their watch, are handled. May be called again."""
+        """Only events that pass all these predicates, and the predicates of their watch, are handled. May be called
+        again."""
         check_predicates(predicates)
         self._filters += predicates
         return self

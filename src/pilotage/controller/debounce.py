@@ -60,7 +60,7 @@ class Debouncer:
         return len(self._waiting)
 
     def add(self, queue: WorkQueue[Request], request: Request, priority: int, note: object = None) -> None:
-        """Add the request of an event, which is put on the queue when it is due. `note` is that of the queue."""
+        """Add the request of an event, which is put on the queue when it is due. `note` is passed to the queue."""
         loop = asyncio.get_running_loop()
         now = loop.time()
         waiting = self._waiting.get(request)

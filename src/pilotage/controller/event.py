@@ -7,6 +7,7 @@ from typing import Any, Generic, Literal, Protocol, cast
 
 from pilotage.cache.event import ChangeType
 from pilotage.errors import DecodeError
+from pilotage.history.records import EventContent
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.objects import Header, origin_of
 from pilotage.meta.typevars import T, T_co
@@ -15,15 +16,11 @@ from pilotage.meta.unstructured import Unstructured
 EventType = ChangeType | Literal["generic"]
 
 
-class EventData(Protocol[T_co]):
-    """The content of an event: the `InformerEvent` of a cache, or objects that the program has."""
+class EventData(EventContent, Protocol[T_co]):
+    """An event with its objects: the `InformerEvent` of a cache, or objects that the program has."""
 
     @property
     def type(self) -> EventType: ...
-    @property
-    def namespace(self) -> str: ...
-    @property
-    def name(self) -> str: ...
     @property
     def old(self) -> T_co | None: ...
     @property
@@ -33,15 +30,7 @@ class EventData(Protocol[T_co]):
     @property
     def new_header(self) -> Header | None: ...
     @property
-    def old_data(self) -> bytes | None: ...
-    @property
-    def new_data(self) -> bytes | None: ...
-    @property
-    def is_in_initial_list(self) -> bool: ...
-    @property
     def unknown_final_state(self) -> bool: ...
-    @property
-    def is_unchanged(self) -> bool: ...
 
 
 class Event(Generic[T_co]):
@@ -80,7 +69,7 @@ class Event(Generic[T_co]):
 
     @property
     def object(self) -> T_co:
-        """The object as it is now; of a deleted one, its last state. None where the event has none."""
+        """The object as it is now; of a deleted one, its last state. None where the event has no object."""
         change = self._change
         return cast(T_co, change.new if change.new is not None else change.old)
 
@@ -96,7 +85,7 @@ class Event(Generic[T_co]):
 
     @property
     def name(self) -> str:
-        """The name of `object`; empty where the event has none."""
+        """The name of `object`; empty where the event has no object."""
         return self._change.name
 
     @property
@@ -197,5 +186,5 @@ def _header(obj: Any) -> Header | None:
         return obj.header
     metadata = getattr(obj, "metadata", None)
     if not isinstance(metadata, ObjectMeta):
-        raise DecodeError(f"an event is about an object with metadata, and {type(obj).__name__} has none")
+        raise DecodeError(f"an event is about an object with metadata, and {type(obj).__name__} has no metadata")
     return Header(**{name: getattr(metadata, name) for name in Header.__struct_fields__})

@@ -49,7 +49,8 @@ class Enqueue(msgspec.Struct, frozen=True, gc=False):
     after: float = 0.0
     """How long until it is put on the queue: seconds, or a timedelta. It is not debounced."""
     priority: int | None = None
-    """Requests with a higher one are first; None: that of the event, 0 or the low priority of unchanged objects."""
+    """Requests with a higher one are first; None: the priority of the event, 0 or the low priority of unchanged
+    objects."""
 
     if TYPE_CHECKING:  # accepts more types than it stores
 

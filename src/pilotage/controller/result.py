@@ -25,7 +25,7 @@ class Result(msgspec.Struct, frozen=True, gc=False):
     """Reconcile again after this time. A number is seconds; a `timedelta` or a `Duration` is converted to seconds."""
 
     priority: int | None = None
-    """The priority of that reconcile; None: that of the request."""
+    """The priority of that reconcile; None: the priority of the request."""
 
     if TYPE_CHECKING:  # accepts more types than it stores
 

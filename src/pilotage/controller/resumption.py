@@ -134,7 +134,7 @@ class Resumption:
 
     def _identity_in(self, key: str) -> Identity:
         """The identity of the objects of a kind, for all sources of that kind: the handler of an update has the old
-        object, too, and that of a later run has not."""
+        object, too, and the handler of a later run does not."""
         handlers = [source.handler for source in self._sources if self._key(source) == key]
         return lambda header: " ".join((header.uid, *(mapping_basis(handler, header) for handler in handlers)))
 

@@ -36,7 +36,7 @@ def controller_state(job: Job, relation: str, sources: RunningSources, **facts: 
 def with_request(
     state: ControllerState, request: Request, job: Job, workers: Mapping[asyncio.Task[None], Worker]
 ) -> ControllerState:
-    """The state of a controller, with that of a request."""
+    """The state of a controller, and the state of a request in it."""
     place, gate = job.queue.place_of(request), job.gate
     unfinished = job.activity.unfinished.get(request)
     running = job.queue.in_progress().get(request)

@@ -1,4 +1,4 @@
-"""The page beside a running program: its data is that of the program, which is asked for each request."""
+"""The page beside a running program: its data comes from the program, which is asked for each request."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class Sources:
         return [*dict.fromkeys(each for each in found if isinstance(each, Controller))]
 
     def objects(self) -> Iterator[tuple[GroupVersionKind, Sequence[Item]]]:
-        """The objects of the caches, by kind; those of which a cache has the metadata alone come last."""
+        """The objects of the caches, by kind; objects of which a cache has the metadata alone come last."""
         for informer in sorted(self._informers(), key=lambda each: isinstance(each.options.kind, MetadataOnly)):
             for store in informer.stores.values():
                 yield informer.options.gvk, store.items()

@@ -38,7 +38,7 @@ class Access:
     write_gids: frozenset[int] = frozenset()
     remote: RemoteRole = RemoteRole.REFUSED
     own_uid: int = -1
-    """The server's user; by default that of this process."""
+    """The server's user; by default the user of this process."""
 
     @classmethod
     def of_socket_group(cls, group: int | None = None) -> Access:

@@ -80,12 +80,12 @@ _MISSING: Mapping[str, str] = {
     "CreateGpu": _READ_ONLY,
     "UpdateGpu": _READ_ONLY,
     "DeleteGpu": _READ_ONLY,
-    "UpdateGpuStatus": f"{_READ_ONLY}, and those of V5 have no UpdateGpuStatus",
-    "PatchGpu": f"{_READ_ONLY}, and those of V5 and V6 have no PatchGpu: update the whole GPU instead",
+    "UpdateGpuStatus": f"{_READ_ONLY}, and servers of V5 have no UpdateGpuStatus",
+    "PatchGpu": f"{_READ_ONLY}, and servers of V5 and V6 have no PatchGpu: update the whole GPU instead",
     "Heartbeat": "no server of NVIDIA's has heartbeats",
 }
 """Why a server may lack a method."""
-_MISSING_ANY = f"{_READ_ONLY}, those of V5 have no UpdateGpuStatus, those of V5 and V6 no PatchGpu"
+_MISSING_ANY = f"{_READ_ONLY}, servers of V5 have no UpdateGpuStatus, servers of V5 and V6 no PatchGpu"
 
 _PREFIXES: Mapping[type[ApiError], str] = {
     UnsupportedMediaType: UNSUPPORTED_MEDIA_TYPE,

@@ -38,9 +38,9 @@ class ServerOptions:
     connections_per_uid: int = count_field(64)
     """Open connections of one uid; further ones are refused. TCP clients have no uid and count by address."""
     connections_per_process: int = count_field(0)
-    """Open connections of one process; 0: a quarter of those of its uid, at least 16. If all agents of a node are root,
-    no agent can use up the connections of the others. A process in another pid namespace has no known pid and counts
-    by its uid only."""
+    """Open connections of one process; 0: a quarter of the connections of its uid, at least 16. If all agents of a node
+    are root, no agent can use up the connections of the others. A process in another pid namespace has no known pid and
+    counts by its uid only."""
     connects_per_second: float = 20.0
     """New connections of one uid per second, beyond the burst; 0: no limit."""
     connect_burst: int = count_field(64)

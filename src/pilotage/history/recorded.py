@@ -1,4 +1,4 @@
-"""`recorded(call)`: results of calls other than those of the client, in recordings, so that reconciles can be replayed.
+"""`recorded(call)`: results of calls other than calls of the client, in recordings, so that reconciles can be replayed.
 
 price = await pt.recorded(fetch_price)(database.spec.size)
 

@@ -125,7 +125,7 @@ _KEEPALIVE_PROBES = 3
 
 
 async def _measure_lookup(loop: asyncio.AbstractEventLoop, address: Address, resolved: Callable[[float], None]) -> None:
-    """Look up the name, only for the time that it takes: the loop does not report that of its own lookup."""
+    """Look up the name, only for the time that it takes: the loop does not report the time of its own lookup."""
     host, port = _peer(address)
     if _is_address(host):
         return

@@ -31,7 +31,7 @@ class Refusal(Exception):
 
 @dataclass(slots=True)
 class RequestFields:
-    """The header lines of a request and what follows from them; `length` is that of the body, or CHUNKED."""
+    """The header lines of a request and what follows from them; `length` is the length of the body, or CHUNKED."""
 
     text: str
     headers: Headers
@@ -53,7 +53,7 @@ class RequestHead:
 
 @dataclass(slots=True)
 class ResponseHead:
-    """The head of a response; `length` is that of the body, CHUNKED or UNTIL_CLOSE."""
+    """The head of a response; `length` is the length of the body, CHUNKED or UNTIL_CLOSE."""
 
     status: int
     headers: Headers

@@ -53,12 +53,18 @@ async def serve(
 
 @asynccontextmanager
 async def serve_on(
-    listener: socket.socket, handler: Handler, *, limits: HTTPLimits | None = None
+    listener: socket.socket,
+    handler: Handler,
+    *,
+    ssl: tls.SSLContext | None = None,
+    limits: HTTPLimits | None = None,
+    authenticate: Authenticate | None = None,
+    answers_too_large: bool = False,
 ) -> AsyncIterator[Server]:
     """Serve `handler` on a socket that listens, such as a Unix socket, for the length of the block, as `serve` does.
     The socket is closed at the end."""
-    shared = Shared(handler, _within_descriptors(limits or HTTPLimits()), None, False)
-    async with _serving(shared, listener, None) as server:
+    shared = Shared(handler, _within_descriptors(limits or HTTPLimits()), authenticate, answers_too_large)
+    async with _serving(shared, listener, ssl) as server:
         yield server
 
 

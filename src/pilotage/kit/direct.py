@@ -1,7 +1,7 @@
 """`get` straight from a SQLite file, as kubectl prints what a server answers: no class of a kind is imported.
 
-Names, scope and columns are those of the definitions that are stored in the file. If the output might differ from that
-of the client and server, the command uses those instead, before anything is printed: flags that need more, other
+Names, scope and columns come from the definitions that are stored in the file. If the output might differ from the
+output of the client and server, the command uses those instead, before anything is printed: flags that need more, other
 storages, definitions that are older than the program, names that no object has, empty lists.
 """
 
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 def get(where: Where, namespace: str, visible: Visible, options: GetArguments) -> int | None:
     """Print what the arguments of `get` select in a tenant of a storage; the exit code.
-    `namespace` is that of objects that name none. None, and nothing is printed, if a server is needed."""
+    `namespace` is the namespace of objects that name no namespace. None, and nothing is printed, if a server is
+    needed."""
     path = where.storage.removeprefix("sqlite:")
     if path == where.storage or not path or not os.path.isfile(os.path.expanduser(path)):
         return None
@@ -43,7 +44,7 @@ def get(where: Where, namespace: str, visible: Visible, options: GetArguments) -
     try:
         with _reader(path, where.tenant) as reader:
             text = _text(reader, "" if options.all_namespaces else namespace, visible, options)
-    except (NeedsServer, CommandError, BadRequest):  # an error may be another one than that of the server
+    except (NeedsServer, CommandError, BadRequest):  # the server may answer with another error
         return None
     except (LookupError, TypeError, ValueError, AttributeError):  # what is stored is damaged: the server names it
         return None

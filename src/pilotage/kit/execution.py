@@ -48,7 +48,7 @@ class Program(Protocol):
 
     @property
     def audit(self) -> tuple[str, str]:
-        """The file of its audit log, and that of the policy; empty: there is none."""
+        """The file of its audit log, and the file of the policy; empty: there is no log."""
 
     @property
     def ends_process(self) -> bool:
@@ -142,8 +142,8 @@ def check_no_loop() -> None:
 
 @contextmanager
 def without_storage_log() -> Iterator[None]:
-    """Keep Python from printing the log of the storage where no log is configured: its errors are those of the command,
-    which are printed once."""
+    """Keep Python from printing the log of the storage where no log is configured: its errors are errors of the
+    command, which are printed once."""
     import logging
 
     handler, log = logging.NullHandler(), logging.getLogger("pilotage.storage")

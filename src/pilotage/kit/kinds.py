@@ -28,7 +28,7 @@ _EVERYWHERE = ("namespaces", "namespace", "ns", "events", "event", "ev")
 
 
 class Visible(Record):
-    """The kinds that a command can name: those of a program, or everything that is defined (None)."""
+    """The kinds that a command can name: the kinds of a program, or everything that is defined (None)."""
 
     __slots__ = __match_args__ = ("kinds", "taken")
 
@@ -135,7 +135,7 @@ def visible(kinds: Iterable[type[Resource]]) -> Visible:
 
 
 def _sources() -> list[str]:
-    """The files of all modules that are loaded, except those of the standard library and of Pilotage."""
+    """The files of all modules that are loaded, except the standard library's and Pilotage's files."""
     known = {*sys.stdlib_module_names, "pilotage"}
     modules = [module for name, module in sys.modules.items() if name.partition(".")[0] not in known]
     return sorted({path for module in modules if (path := getattr(module, "__file__", None))})

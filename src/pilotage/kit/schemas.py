@@ -17,7 +17,7 @@ from pilotage.types import builtin
 NAMED = "x-pilotage-type"
 """The name of a built-in type in a schema: `PodSpec`."""
 TYPE_TEXT = "x-pilotage-description"
-"""The description of a built-in type, beside that of a field which has it."""
+"""The description of a built-in type, beside the description of a field of this type."""
 _CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 
 

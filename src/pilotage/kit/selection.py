@@ -25,7 +25,7 @@ class SelectedObjects(Value, frozen=True):
     mapping: RESTMapping
     name: str = ""
     namespace: str = ""
-    """Of an object that a file names; empty: that of the command."""
+    """The namespace of an object that a file names; empty: the namespace of the command."""
     source: str = ""
     """The file that names the object."""
 

@@ -209,7 +209,7 @@ def name_of(mapping: RESTMapping, name: str) -> str:
 async def session_over(
     transport: Transport, plan: Plan, program: Program, options: Arguments, namespace: str = ""
 ) -> CommandSession:
-    """A session over a transport, in a namespace that stands for that of the program."""
+    """A session over a transport, in a namespace that stands for the program's namespace."""
     session = CommandSession(
         transport,
         RESTMapper([]),

@@ -220,7 +220,7 @@ class Tool:
 
     @property
     def audit(self) -> tuple[str, str]:
-        """The file of the audit log, and that of its policy."""
+        """The file of the audit log, and the file of its policy."""
         return self.audit_log_path, self.audit_policy_file
 
     @property

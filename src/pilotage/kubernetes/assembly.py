@@ -1,4 +1,4 @@
-"""Assembles an API server that behaves as that of a cluster: with admission plugins, and the objects of a new
+"""Assembles an API server that behaves as the API server of a cluster: with admission plugins, and the objects of a new
 cluster."""
 
 from __future__ import annotations

@@ -64,9 +64,9 @@ def _rbac(target: str, **rules: Any) -> KindStrategy:
     return _kind(f"rbac.roles:{target}", BOTH, name_form="path", create_on_update=True, **rules)
 
 
-def _object_paths(prefix: str, stored: str, *names: str, **renamed: str) -> Mapping[str, tuple[str, ...]]:
+def _object_paths(prefix: str, *names: str, **renamed: str) -> Mapping[str, tuple[str, ...]]:
     parts = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-    return paths(*names, **{f"{prefix}.{part}": f"{stored}.{part}" for part in parts}, **renamed)
+    return paths(*names, **{f"{prefix}.{part}": f"involvedObject.{part}" for part in parts}, **renamed)
 
 
 _RETURNED = DeletionRules(returns_object=True)
@@ -90,7 +90,7 @@ STRATEGIES: Mapping[str, KindStrategy] = {
         name_form="path",
         create_on_update=True,
         selectable_fields=_object_paths(
-            "involvedObject", "involvedObject", "reason", "reportingComponent", "type", source="source.component"
+            "involvedObject", "reason", "reportingComponent", "type", source="source.component"
         ),
         deletion=_ALONE,
         lifetime=LIFETIME,
@@ -256,9 +256,7 @@ STRATEGIES: Mapping[str, KindStrategy] = {
     "events.events.k8s.io": _kind(
         EventStrategy,
         create_on_update=True,
-        selectable_fields=_object_paths(
-            "regarding", "involvedObject", "reason", "type", reportingController="reportingComponent"
-        ),
+        selectable_fields=_object_paths("regarding", "reason", "type", reportingController="reportingComponent"),
         deletion=_ALONE,
         lifetime=LIFETIME,
     ),

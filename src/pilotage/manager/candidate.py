@@ -76,7 +76,7 @@ def new_candidate(
 
 
 def for_lease(options: ManagerOptions, lease: str, callbacks: LeaderCallbacks | None) -> ManagerOptions:
-    """The options for another lease than that of the manager."""
+    """The options for another lease than the manager's lease."""
     return replace(
         options,
         leader_election_id=lease,
@@ -86,7 +86,7 @@ def for_lease(options: ManagerOptions, lease: str, callbacks: LeaderCallbacks | 
 
 
 def _candidacy(options: ManagerOptions, cluster: Cluster, client: Client, clock: Clock) -> Candidacy | None:
-    """The candidate of a coordinated election, under a name of its own: that of the Lease, and a random part."""
+    """The candidate of a coordinated election, under a name of its own: the name of the Lease, and a random part."""
     if options.leader_election_candidate is None:
         return None
     namespace, lease = lease_namespace(options, cluster, "leader_election"), options.leader_election_id

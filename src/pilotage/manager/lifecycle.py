@@ -26,6 +26,7 @@ from pilotage.telemetry.logs import logger
 
 if TYPE_CHECKING:
     from pilotage.manager.shards.shards import Shards
+    from pilotage.rest import Fence
 
 log = logger("pilotage.manager")
 
@@ -43,7 +44,7 @@ class Lifecycle:
         self.release_lease = False
         """Whether a clean stop releases the lease."""
         self.run_election: RunElection = run_here
-        """Runs the coroutines of the elector: on this loop, or on that of the supervisor."""
+        """Runs the coroutines of the elector: on this loop, or on the supervisor's loop."""
         self._work = work
         self._grace_seconds = grace_seconds
         self._progress = progress
@@ -58,6 +59,11 @@ class Lifecycle:
         self._error: BaseException | None = None
         self._signals = 0
         self._raised = False
+
+    def fences(self) -> tuple[Fence, ...]:
+        """Fencing: refuse writes of a former leader. A process that never led may write, because not all work needs a
+        leader."""
+        return (self.elector.fence,) if self.elector is not None and self.elector.has_led else ()
 
     @property
     def launched(self) -> bool:

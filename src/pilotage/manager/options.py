@@ -119,7 +119,8 @@ class ManagerOptions:
     """The name of the Lease; needed with `leader_election`."""
 
     leader_election_namespace: str = ""
-    """The namespace of the Lease. Unless given: in a cluster that of the Pod, on an embedded API server `default`."""
+    """The namespace of the Lease. Unless given: in a cluster the Pod's namespace, on an embedded API server
+    `default`."""
 
     leader_election_labels: Mapping[str, str] = field(default_factory=dict)
     """Labels that this replica sets on the Lease while it leads."""

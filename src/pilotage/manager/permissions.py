@@ -20,7 +20,7 @@ level."""
 
 class Permissions:
     """The permissions that were refused to the informers, clients and elections of a manager. Informers and elections
-    log missing permissions themselves, and retry; this class logs those of the clients of a cluster.
+    log missing permissions themselves, and retry; this class logs missing permissions of the clients of a cluster.
     """
 
     def __init__(self, others: Callable[[], Iterable[MissingPermission | None]]) -> None:

@@ -63,7 +63,7 @@ class _Handlers:
         self._loop = loop
         self._received = 0
         self._context = copy_context()
-        """The context of the block, not that of the task that a signal interrupts."""
+        """The context of the block, not the context of the task that a signal interrupts."""
         self._previous: dict[signal.Signals, Callable[..., object] | int | None] = {}
         if threading.current_thread() is not threading.main_thread():
             return

@@ -28,14 +28,15 @@ class AnyCondition(Protocol):
 C = TypeVar("C", bound=AnyCondition)
 
 _ALWAYS_SET = ("reason", "message", "observed_generation")
-"""The fields that a new condition sets even where it has none; others, such as `last_probe_time`, are kept then."""
+"""The fields that a new condition sets even where it has no value for them; others, such as `last_probe_time`, are kept
+then."""
 
 
 def set_status_condition(conditions: list[C], condition: C, *, clock: times.Clock = times.system_clock) -> bool:
     """Add a condition, or update the one of its type; True if anything changed.
 
     The transition time changes only with the status: to the one that `condition` has, else to what `clock` returns.
-    The conditions may be those of a built-in kind, as a Pod's.
+    The conditions may be conditions of a built-in kind, as a Pod's.
     """
     given: Any = condition
     existing = find_status_condition(conditions, condition.type)

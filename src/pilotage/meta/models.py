@@ -35,7 +35,7 @@ _SCALARS = (str, int, float, bool, bytes)
 
 def omit(default: T, *, name: str | None = None) -> T:
     """A field's default that is not written: `namespace: str = omit("")`. Objects share it, so it cannot be changed.
-    `name` is that of `json_name`."""
+    `name` has the same meaning as for `json_name`."""
     is_model = isinstance(default, msgspec.Struct) and not default.__struct_config__.frozen
     if is_model or (isinstance(default, list | dict | set) and default):
         raise InvalidDefinition(

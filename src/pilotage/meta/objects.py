@@ -147,9 +147,9 @@ def updated(obj: Resource | Documented, origin: bytes | None = None) -> bytes:
         _refuse_unwritable(obj)
         raise
     if b"null" in data:  # what the encoder writes for NaN and infinity
-        from pilotage.meta.scalars.unwritable import has_infinite_number
+        from pilotage.meta.scalars.unwritable import may_have_infinite_number
 
-        if has_infinite_number(obj):
+        if may_have_infinite_number(obj):
             _refuse_unwritable(obj)
     return data
 
@@ -178,7 +178,7 @@ def _updated(obj: Resource | Documented, origin: bytes | None) -> bytes:
     read_as = _decoded(kind, source)
     base, before, after = map(_PARTS.decode, (source, _ENCODER.encode(read_as), _ENCODER.encode(obj)))
     carried = carry_parts(base, before, after, kind)
-    for name in ("apiVersion", "kind"):  # those of the class are written: an item of a list has none
+    for name in ("apiVersion", "kind"):  # the class's values are written: an item of a list has no such fields
         carried.pop(name, None)
     return _with_prefix(kind, {"metadata": {}} | carried)
 
@@ -197,7 +197,7 @@ def _without_managed_fields(metadata: ObjectMeta, source: bytes) -> bytes | None
         entries = _RAW_ENTRIES.decode(source).metadata.managed_fields
     except msgspec.DecodeError:
         return None
-    if len(entries) != len(text) - len(_MANAGED_FIELDS):  # those of an object inside this one
+    if len(entries) != len(text) - len(_MANAGED_FIELDS):  # managed fields of an object inside this one
         return None
     if source[end : end + 1] == b",":
         return source[:start] + source[end + 1 :]

@@ -60,7 +60,7 @@ def controller_reference(owner: Owner, controlled: HasMetadata) -> OwnerReferenc
 
 
 def add_reference(reference: OwnerReference, owned: HasMetadata) -> None:
-    """Add a reference to those of an object; one to the same owner is replaced.
+    """Add a reference to the references of an object; one to the same owner is replaced.
 
     Raises AlreadyOwned for a controller, if the object has another one.
     """

@@ -21,6 +21,9 @@ _REFUSALS_PER_TURN = 16
 # which has no order by user. A smaller share favours connected clients, a larger one new clients.
 _REFUSAL_SHARE = 0.1
 _REFUSAL_BURST = 0.001  # seconds
+# A refusal takes a tenth of this. The rest of a longer one is work of the program, for example a run of the garbage
+# collector, and must not delay new clients of other users by ten times its length.
+_MAX_REFUSAL = 0.002  # seconds
 _PAUSE = 0.1  # seconds until accepting is tried again
 _LOG_INTERVAL = 60.0
 
@@ -69,8 +72,8 @@ class Acceptor:
             self._listen()
 
     def spend(self, seconds: float) -> None:
-        """Count CPU time that a refused connection took after it was accepted."""
-        self._refusals.spend(seconds)
+        """Count CPU time that a refused connection took, also after it was accepted."""
+        self._refusals.spend(min(seconds, _MAX_REFUSAL))
 
     def _listen(self) -> None:
         self._paused = None
@@ -101,7 +104,7 @@ class Acceptor:
                 return
             if self._serve(accepted):
                 return
-            self._refusals.spend(thread_time() - began)
+            self.spend(thread_time() - began)
 
     def _pause(self, seconds: float) -> None:
         self._loop.remove_reader(self._listener)

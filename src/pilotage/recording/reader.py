@@ -51,7 +51,7 @@ class Recording(Sequence[Reconcile]):
         """The starts of the program, the oldest first."""
 
     def reconciles(self, kind: Kind | None = None, name: str = "", *, namespace: str = "") -> Sequence[Reconcile]:
-        """All reconciles, those of a kind, or those of one object."""
+        """All reconciles, or the reconciles of a kind or of one object."""
         found = (session.history.reconciles(kind, name, namespace=namespace) for session in self.sessions)
         return [reconcile for stories in found for reconcile in stories]
 

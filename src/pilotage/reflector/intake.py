@@ -75,7 +75,7 @@ class Intake:
         return Item(sys.intern(header.namespace), header.name, kept)
 
     def _unusual(self, data: Bytes, envelope: Envelope) -> tuple[bytes, Header]:
-        has_kind = bool(envelope.kind or envelope.api_version)  # an object of a list may have none
+        has_kind = bool(envelope.kind or envelope.api_version)  # an object of a list may have no kind
         if has_kind and self._expected is not None and not self._expected.allows(envelope.api_version, envelope.kind):
             raise self._expected.unexpected(envelope.api_version, envelope.kind)
         if not envelope.metadata.name:

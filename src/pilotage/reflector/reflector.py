@@ -1,6 +1,6 @@
 """The reflector: a collection as an endless stream of changes, the whole collection first.
 
-The rules are those of client-go's reflector: list, then watch from the list's version; a watch that ends is opened
+The rules are the rules of client-go's reflector: list, then watch from the list's version; a watch that ends is opened
 again where it stopped; an expired version means another list (`stages` decides). Where the server supports it, the list
 is the beginning of the watch. In addition, a watch that is silent for longer than a live one can be is closed and
 opened again.
@@ -193,7 +193,7 @@ class _Reflector:
             raise  # a server that sends another kind is not trusted: its deletions would empty the cache
         except PilotageError as error:
             return undecodable(event.object, error)
-        # The version of a stream's initial event is that of its object: a watch from there would skip others.
+        # The version of a stream's initial event is the version of its object: a watch from there would skip others.
         if self.state.stage is Stage.WATCH and header.resource_version:
             if _is_older(header.resource_version, self.state.version):
                 return Bookmark(self.state.version)  # a repeated event: to apply it would restore an old state

@@ -1,8 +1,8 @@
 """Stages: the next step after a list or a watch that failed, decided from plain values.
 
-The rules are those of client-go's reflector, with one difference: a watch that fails with 5xx or breaks is first opened
-again at the same version, because a list costs the server more. After `MAX_UNPRODUCTIVE` watches in a row without an
-event the collection is listed, and again after each further one, until a watch works.
+The rules are the rules of client-go's reflector, with one difference: a watch that fails with 5xx or breaks is first
+opened again at the same version, because a list costs the server more. After `MAX_UNPRODUCTIVE` watches in a row
+without an event the collection is listed, and again after each further one, until a watch works.
 
     STREAM: initial events complete -> WATCH; version expired, or all requests refused -> STREAM; other failure -> LIST
     LIST:   listed -> WATCH; failed -> LIST

@@ -17,7 +17,7 @@ Key = tuple[Verb, str, str, str, str, str]
 
 
 def key_of(request: APIRequest) -> Key:
-    """What identifies a request among those of one reconcile, beside its body."""
+    """What identifies a request among the requests of one reconcile, beside its body."""
     resource = request.resource
     return request.verb, resource.group, resource.resource, request.namespace, request.name, request.subresource
 

@@ -66,7 +66,7 @@ def impersonation_headers(user: User) -> list[tuple[str, str]]:
 
 
 class ActingTransport(TransportWrapper):
-    """A transport whose requests are those of another user."""
+    """A transport whose requests are made as another user."""
 
     def __init__(self, inner: Transport, user: User) -> None:
         super().__init__(inner)

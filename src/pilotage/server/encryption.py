@@ -10,7 +10,7 @@ _SECRETS = "/core/secrets/"
 
 
 def is_secret(key: str) -> bool:
-    """Whether a key is that of a Secret of any tenant, or of the server's own key for tokens of service accounts."""
+    """Whether a key is the key of a Secret of any tenant, or of the server's own key for tokens of service accounts."""
     return key.startswith(_SECRETS, key.find("/", 1)) or key.endswith(f"/{KEY}")
 
 

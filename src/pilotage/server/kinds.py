@@ -131,7 +131,7 @@ class KindSet:
     rows: Callable[[GroupResource], Rows | None] = _no_rows
     """The rows of a resource in Tables; None: its names and times."""
     actions: Mapping[str, Mapping[str, Action]] = field(default_factory=dict)
-    """The actions of a resource by their names; one without a name is that of its collection."""
+    """The actions of a resource by their names; one without a name is the action of its collection."""
     plugins: Sequence[PluginRow] = ()
     """The admission plugins, in their order."""
     quotas: str = ""

@@ -100,7 +100,7 @@ class DefinitionNames:
         return names
 
     async def _list(self, group: str = "") -> Snapshot:
-        """The definitions, all or those of a group: the name of each ends with it."""
+        """The definitions, all or the definitions of a group: the name of each ends with it."""
         snapshot = await self.context.storage.list(self.context.prefix + DEFINITIONS)
         if not group:
             return snapshot

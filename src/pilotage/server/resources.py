@@ -38,7 +38,7 @@ class ResourceInfo(Value, frozen=True, eq=False, dict=True):
     rules: Rules
     make_strategy: Callable[[Rules], Strategy]
     compile_schema: Callable[[], StructuralSchema | None] = lambda: None
-    """Only custom resources have one: that of the CRD."""
+    """Only custom resources have one: the schema of the CRD."""
     custom: bool = False
     """Defined by a CRD."""
     openapi: Mapping[str, Any] | None = None

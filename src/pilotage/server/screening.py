@@ -25,7 +25,7 @@ _GROUP_PARTS = 3
 
 
 class ScreenedStorage(StorageWrapper):
-    """Checks each entry once, when it is first read. Reads of a whole tenant check only the metadata: they are those of
+    """Checks each entry once, when it is first read. Reads of a whole tenant check only the metadata: they are reads of
     the background loops, which use no more."""
 
     def __init__(self, inner: Storage, problem_of: Callable[[Entry], str]) -> None:

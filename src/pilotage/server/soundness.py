@@ -40,7 +40,7 @@ _REQUIRED = {
     "flowcontrol.apiserver.k8s.io/flowschemas/": ("spec",),
     "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations/": ("spec",),
 }
-"""Fields that the server reads, and that each stored object has: those of structures, which are written when they are
+"""Fields that the server reads, and that each stored object has: fields of structures, which are written when they are
 empty."""
 _ACTED_UPON = (
     "admissionregistration.k8s.io/",
@@ -153,7 +153,7 @@ def _type_problem(document: Document, versions: Mapping[str, ResourceInfo]) -> s
     """What keeps a document from being decoded as one of a built-in kind."""
     info = versions.get(document["apiVersion"]) or next(iter(versions.values()))
     if document["kind"] != info.gvk.kind:
-        return f"its kind is {document['kind']}, and that of its key is {info.gvk.kind}"
+        return f"its kind is {document['kind']}, and the kind of its key is {info.gvk.kind}"
     if info.codec is None:
         return ""
     unknown: list[None] = []

@@ -14,7 +14,7 @@ _AT_ONCE = 256
 
 
 class SystemChance(random.SystemRandom):
-    """The system's random numbers; those of UUIDs are read in portions. A forked process reads its own."""
+    """The system's random numbers; numbers for UUIDs are read in portions. A forked process reads its own."""
 
     _portion: Iterator[bytes] = iter(())  # taking the next one is atomic: two threads never get the same
     _forks = -1

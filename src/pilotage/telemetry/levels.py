@@ -1,4 +1,5 @@
-"""The levels of the loggers of the process: those of Pilotage as configured, those of other libraries at INFO or above.
+"""The levels of the loggers of the process: Pilotage's loggers as configured, loggers of other libraries at INFO or
+above.
 
 A library such as hpack logs several lines for each call at DEBUG. Debugging Pilotage must not enable that.
 """
@@ -32,7 +33,7 @@ class Levels:
                 self._lower(name)
 
     def apply(self, level: int, levels: Mapping[str, int]) -> None:
-        """Set all levels, and reset those of the previous call. The name "" in `levels` is the root logger."""
+        """Set all levels, and reset the levels of the previous call. The name "" in `levels` is the root logger."""
         for name in self._set:
             logging.getLogger(name).setLevel(logging.NOTSET)
         self._set.clear()

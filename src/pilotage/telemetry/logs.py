@@ -141,7 +141,7 @@ class _LogContext:
 
 
 def logged_fields() -> Mapping[str, object]:
-    """The fields that all events have here: those of the reconcile, and those of `log_context`."""
+    """The fields that all events have here: the fields of the reconcile, and the fields of `log_context`."""
     return _merged(SOURCE.get(), _context.get())
 
 
@@ -171,7 +171,7 @@ def configure_logging(
     """Send all logging of the process to `stream` (standard error), from `level` on.
 
     Readable lines on a terminal, JSON lines elsewhere, unless `json` sets it. A level below INFO is for Pilotage and
-    the loggers made with `logger`; those of other libraries stay at INFO. `levels` are levels by logger and its
+    the loggers made with `logger`; loggers of other libraries stay at INFO. `levels` are levels by logger and its
     children: `{"pilotage.device": "debug", "hpack": "debug"}`; the name "" is every other logger. The environment
     variable PILOTAGE_LOG_LEVELS overrides both. `formatter` replaces ours. May be called again; handlers of the program
     stay. Raises ValueError for an unknown level.

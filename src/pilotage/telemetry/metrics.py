@@ -227,7 +227,7 @@ class Registry:
             self._collectors[collector] = None
 
     def collect(self, *, computed: bool = True) -> Iterator[tuple[MetricDefinition, list[Sample]]]:
-        """Every metric with its samples, by name, then those of collectors, if `computed`."""
+        """Every metric with its samples, by name, then the metrics of collectors, if `computed`."""
         with self._lock:
             metrics, collectors = sorted(self._metrics.items()), list(self._collectors) if computed else []
         for _, metric in metrics:

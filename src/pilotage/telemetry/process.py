@@ -60,7 +60,7 @@ def _process() -> Iterator[tuple[MetricDefinition, list[Sample]]]:
 
         fields = _text("/proc/self/stat").rpartition(")")[2].split()
         booted = next(line for line in _text("/proc/stat").splitlines() if line.startswith("btime "))
-        descriptors = len(os.listdir("/proc/self/fd")) - 1  # without that of the folder itself
+        descriptors = len(os.listdir("/proc/self/fd")) - 1  # without the descriptor of the folder itself
     except (ImportError, OSError):  # not Linux, or no access
         return
     ticks = os.sysconf("SC_CLK_TCK")

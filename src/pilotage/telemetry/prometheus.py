@@ -24,7 +24,7 @@ def join(registry: Registry = REGISTRY) -> bool:
 
 
 class PrometheusCollector:
-    """Converts metrics to those of `prometheus_client` when they are collected."""
+    """Converts metrics to metrics of `prometheus_client` when they are collected."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -35,7 +35,7 @@ class PrometheusCollector:
 
     def collect(self) -> Iterator[Any]:
         metrics_core: Any = __import__("prometheus_client.metrics_core", fromlist=["Metric"])
-        for definition, samples in self._registry.collect(computed=False):  # it has those of the process itself
+        for definition, samples in self._registry.collect(computed=False):  # it has metrics of the process itself
             # prometheus_client appends the ending of a counter itself.
             name = definition.name.removesuffix("_total") if definition.type == "counter" else definition.name
             metric = metrics_core.Metric(name, definition.help, definition.type)

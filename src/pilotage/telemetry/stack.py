@@ -95,7 +95,7 @@ def is_of_the_program(frame: FrameType) -> bool:
 
 
 def frames_of_the_loop(frame: FrameType | None) -> Iterator[FrameType]:
-    """The frames that the loop runs, from the innermost, without those of the selector, in which it waits."""
+    """The frames that the loop runs, from the innermost, without the frames of the selector, in which it waits."""
     while frame is not None and not frame.f_code.co_filename.endswith(_LOOP):
         if not frame.f_code.co_filename.endswith("/selectors.py"):
             yield frame

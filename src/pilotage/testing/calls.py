@@ -184,7 +184,7 @@ class Calls:
                 writes.append(write)
 
     def interceptor(self) -> Interceptor:
-        """For clients that read from a cache: their get and list fail as those of others do."""
+        """For clients that read from a cache: their get and list fail as get and list of other clients do."""
 
         async def get(client: Client, kind: Kind, name: Any, *, namespace: str = "", **options: Any) -> Any:
             self.check("get", gvk_of(kind), key_of(name, namespace)[1])

@@ -55,8 +55,8 @@ class Environment:
     """An API server, a manager on it, and a client for the test itself. It is open inside `async with`.
 
     pytest's fixture `pilotage_env` is one, on the embedded API server in memory and on a loop with virtual time.
-    Without arguments, this is the same on the running loop; `cluster` is another API server, and `options` are those of
-    the manager.
+    Without arguments, this is the same on the running loop; `cluster` is another API server, and `options` are the
+    options of the manager.
     """
 
     def __init__(self, cluster: Cluster | None = None, options: ManagerOptions | None = None) -> None:
@@ -222,7 +222,7 @@ class Environment:
         """Make calls of the program fail with this error, before they reach the server: the next `times` calls (None:
         all) of a verb and kind, of the object `name` or of any.
 
-        The verbs are those of the client: get, list, watch, create, update, patch, apply, delete, delete_all_of. A
+        The verbs are the client's: get, list, watch, create, update, patch, apply, delete, delete_all_of. A
         `subresource` is "status", or "" for none; by default, any. `patch_status` is the verb patch.
         """
         checked = times if times is None else amounts.count(times, "times")

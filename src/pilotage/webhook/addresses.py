@@ -46,7 +46,7 @@ class HostAddress:
 
     host: str
     port: int = count_field(0, most=65535)
-    """0: that of HTTPS."""
+    """0: the port of HTTPS."""
 
     def __post_init__(self) -> None:
         check_fields(self)

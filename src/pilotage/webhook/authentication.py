@@ -28,7 +28,7 @@ class TokenRequest:
 
     token: str = field(repr=False)
     audiences: Sequence[str] = ()
-    """The audiences that the token must be for, one of them at least; empty: those of the API server."""
+    """The audiences that the token must be for, one of them at least; empty: the audiences of the API server."""
     uid: str = ""
     """The uid of the review, if it has one."""
 
@@ -59,7 +59,7 @@ TokenHandler: TypeAlias = Callable[[TokenRequest], Awaitable[TokenResponse] | To
 
 
 def authenticated(user: UserInfo, *audiences: str) -> TokenResponse:
-    """The token is that of `user`."""
+    """The token belongs to `user`."""
     return TokenResponse(True, user, audiences)
 
 

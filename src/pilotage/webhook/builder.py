@@ -20,7 +20,14 @@ from pilotage.types import builtin
 from pilotage.webhook.admission import CREATE, DELETE, UPDATE, AdmissionHandler
 from pilotage.webhook.conversion.conversions import Conversion, Conversions, conversion_of
 from pilotage.webhook.conversion.declaration import ConversionDeclaration
-from pilotage.webhook.declarations import Declaration, RegistrationOptions, WebhookRule, check_names, default_name
+from pilotage.webhook.declarations import (
+    Declaration,
+    RegistrationOptions,
+    WebhookRule,
+    check_names,
+    default_name,
+    program_of,
+)
 from pilotage.webhook.server import WebhookServer
 from pilotage.webhook.typed import AnyDefaulter, AnyValidator, defaulting, validating
 from pilotage.webhook.webhook import AdmissionWebhook, ContextFunction, LogFields, WebhookOptions
@@ -36,13 +43,14 @@ _PATH = re.compile(r"(/[a-zA-Z0-9-_]+)+|/")
 
 @dataclass(frozen=True, slots=True)
 class _Handler:
-    """What a webhook does: its `role`, and a function that makes the handler of a kind."""
+    """What a webhook does: its `role`, the code of the program, and a function that makes the handler of a kind."""
 
     role: str
+    code: object
     make: Callable[[Any], AdmissionHandler]
     path: str
     operations: Sequence[str] = ()
-    """Those that it is called for; empty: those of the registration, or the usual ones."""
+    """The operations that it is called for; empty: the operations of the registration, or the usual ones."""
 
 
 class WebhookManager(Protocol):
@@ -99,14 +107,14 @@ class WebhookBuilder(Generic[O]):
         def make(kind: KindOf[O]) -> AdmissionHandler:
             return defaulting(kind, defaulter, remove_unknown_fields=remove_unknown_fields)
 
-        return self._with(_Handler("defaulter", make, path, operations), mutating=True)
+        return self._with(_Handler("defaulter", defaulter, make, path, operations), mutating=True)
 
     def with_validator(self, validator: AnyValidator[O], *, path: str = "", operations: Sequence[str] = ()) -> Self:
         """Call `validate_create`, `validate_update` or `validate_delete` of the validator for each write.
 
         `path` replaces the default path, and `operations` (as `["DELETE"]`) the writes that it is called for.
         """
-        handler = _Handler("validator", lambda kind: validating(kind, validator), path, operations)
+        handler = _Handler("validator", validator, lambda kind: validating(kind, validator), path, operations)
         return self._with(handler, mutating=False)
 
     def with_mutating_handler(
@@ -165,7 +173,8 @@ class WebhookBuilder(Generic[O]):
     def named(self, name: str) -> Self:
         """The end of the names of the configurations; by default the version, the resource and its group.
 
-        A kind that is not the program's own needs one: another program with webhooks for it has the same default.
+        The default begins with the name of the program for a built-in kind. A custom resource of another project needs
+        a name: another program with webhooks for it has the same default.
         """
         self._name = name
         return self
@@ -193,7 +202,7 @@ class WebhookBuilder(Generic[O]):
     ) -> Self:
         if not callable(handler):
             raise InvalidDefinition(f"{handler!r} cannot be a {role}: it must be a function of an AdmissionRequest")
-        return self._with(_Handler(role, lambda kind: handler, path, operations), mutating=mutating)
+        return self._with(_Handler(role, handler, lambda kind: handler, path, operations), mutating=mutating)
 
     def _with(self, handler: _Handler, *, mutating: bool) -> Self:
         known, role = self._handlers.get(mutating), handler.role
@@ -217,15 +226,17 @@ class WebhookBuilder(Generic[O]):
         if server.handles(path):
             log.info("A webhook is served at this path already", path=path)
             return
-        server.declare(self._declaration(kind, path, handler.operations, mutating=mutating))
+        server.declare(self._declaration(kind, path, handler, mutating=mutating))
         server.register(path, AdmissionWebhook(function, self._options))
 
-    def _declaration(self, kind: forms.Kind, path: str, operations: Sequence[str], *, mutating: bool) -> Declaration:
+    def _declaration(self, kind: forms.Kind, path: str, handler: _Handler, *, mutating: bool) -> Declaration:
         gvk, plural, options = forms.gvk_of(kind), _plural(kind), self._registration
         verb, usual = ("mutate", (CREATE, UPDATE)) if mutating else ("validate", (CREATE, UPDATE, DELETE))
-        name = f"{verb}.{self._name}" if self._name else default_name(gvk, plural, mutating=mutating)
+        program = program_of(handler.code) if builtin.type_for(gvk) is not None else ""
+        default = default_name(gvk, plural, mutating=mutating, program=program)
+        name = f"{verb}.{self._name}" if self._name else default
         resources = [plural, *(f"{plural}/{subresource}" for subresource in options.subresources)]
-        rule = WebhookRule((gvk.group,), (gvk.version,), resources, operations or options.operations or usual)
+        rule = WebhookRule((gvk.group,), (gvk.version,), resources, handler.operations or options.operations or usual)
         return Declaration(name, path, mutating, (rule,), options)
 
     def _check_subresources(self, kind: forms.Kind) -> None:
@@ -245,7 +256,8 @@ def webhook_path(gvk: GroupVersionKind, *, mutating: bool) -> str:
 
 
 def _plural(kind: forms.Kind) -> str:
-    """The resource of a kind. Without a class, that of a built-in kind is known, and others follow the rules."""
+    """The resource of a kind. Without a class, the resource of a built-in kind is known, and others follow the
+    rules."""
     known = kind if isinstance(kind, type) else builtin.type_for(forms.gvk_of(kind))
     return known.__resource__.plural if known is not None else plural_of(forms.gvk_of(kind).kind)
 

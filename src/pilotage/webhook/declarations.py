@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any, Literal
 
 from pilotage.errors import InvalidDefinition
@@ -18,6 +22,8 @@ from pilotage.webhook.ownership import FieldPath
 MUTATING = GroupVersionKind("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration")
 VALIDATING = GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
 
+_PROGRAM_CHARACTERS = 40
+"""Of the name of a program, so that the first part of a webhook's name has no more than 63 characters."""
 OPERATIONS = (CREATE, UPDATE, DELETE, CONNECT, "*")
 
 
@@ -93,12 +99,24 @@ def check_names(option: str, value: Sequence[str]) -> None:
         raise InvalidDefinition(f"{option}={value!r}: {unknown[0]!r} must be one of {', '.join(OPERATIONS)}")
 
 
-def default_name(gvk: GroupVersionKind, plural: str, *, mutating: bool) -> str:
+def default_name(gvk: GroupVersionKind, plural: str, *, mutating: bool, program: str = "") -> str:
     """The name of a webhook and its configuration: `mutate-v1.guestbooks.example.com`, one for each version.
 
-    It is unique in the cluster for a kind of the program itself, and the same in all programs for any other kind.
+    With a program, that is its beginning: `greetings-mutate-v1.pods.core`. Built-in kinds need it, because several
+    programs may have webhooks for one.
     """
-    return f"{'mutate' if mutating else 'validate'}-{gvk.version}.{plural}.{gvk.group or 'core'}"
+    name = f"{'mutate' if mutating else 'validate'}-{gvk.version}.{plural}.{gvk.group or 'core'}"
+    return f"{program}-{name}" if program else name
+
+
+def program_of(handler: object) -> str:
+    """The package, or the file, in which a handler is defined, as a part of a name: `greetings`."""
+    while isinstance(handler, functools.partial):
+        handler = handler.func
+    package = str(getattr(handler, "__module__", "")).partition(".")[0]
+    file = PurePath(getattr(sys.modules.get(package), "__file__", None) or "")
+    program = package if file.stem in ("", "__init__") else file.stem  # a program that is run has the name __main__
+    return re.sub(r"[^a-z0-9]+", "-", program.lower())[:_PROGRAM_CHARACTERS].strip("-")
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class WebhookServerOptions:
     """The Secret of the managed certificate."""
 
     secret_namespace: str = ""
-    """Its namespace; by default that of the Pod, or of the kubeconfig's context."""
+    """Its namespace; by default the Pod's namespace, or the namespace of the kubeconfig's context."""
 
     validity: Validity = field(default_factory=Validity)
     """How long managed certificates are valid."""
@@ -61,8 +61,8 @@ class WebhookServerOptions:
     """Changes the TLS context before the server uses it, for everything else."""
 
     service: ServiceAddress | None = None
-    """The Service that the API server reaches the webhooks through. By default, in a Pod, that of `service_name` in its
-    namespace; elsewhere the host is registered."""
+    """The Service that the API server reaches the webhooks through. By default, in a Pod, the Service `service_name` in
+    its namespace; elsewhere the host is registered."""
 
     service_name: str = DEFAULT_SERVICE
     """The name of the Service in the namespace of the Pod, without `service`."""
@@ -72,7 +72,7 @@ class WebhookServerOptions:
     address of this machine on the route to the API server."""
 
     register: bool = True
-    """Whether webhook configurations are written at the start. If not, they are those of `manifests`, and only the CA
+    """Whether webhook configurations are written at the start. If not, they come from `manifests`, and only the CA
     bundle is injected."""
 
     remove_on_stop: bool | None = None

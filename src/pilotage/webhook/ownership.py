@@ -38,7 +38,7 @@ class Target:
 
 
 def target_of(found: Document, path: FieldPath) -> Target:
-    """The target of the object that the API server has. `path` is that of the `clientConfig`."""
+    """The target of the object that the API server has. `path` is the path of the `clientConfig`."""
     config = _at(found, path) or {}
     address = {key: value for key, value in config.items() if key in ("url", "service")}
     return Target(address, tuple(sorted({*_managers(found, path)} - _OURS)))

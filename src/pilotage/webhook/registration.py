@@ -64,7 +64,7 @@ class RegisteredElsewhere(PilotageError):
 class WebhookRegistration:
     """Applies the objects by server-side apply: what other programs set in them (a namespace selector …) stays.
 
-    With `installed`, the objects are those of other manifests, and only the bundle is injected; so it is in an object
+    With `installed`, the objects come from other manifests, and only the bundle is injected; so it is in an object
     that another program has applied and that leads here. One that leads elsewhere is not touched.
     """
 
@@ -98,7 +98,7 @@ class WebhookRegistration:
         return left
 
     async def apply(self, declarations: Sequence[Registrable], bundle: bytes) -> list[Registrable]:
-        """Register them, or bring them up to date; those of which something was written.
+        """Register them, or bring them up to date. Returns the declarations of which something was written.
 
         An object that has not changed since it was last applied is only read: a large CRD takes long to check.
         """

@@ -129,7 +129,8 @@ def entered(function: ContextFunction | None, http_request: HTTPRequest | None) 
 
 
 def review_version(document: Document, kind: str, group: str) -> str:
-    """The apiVersion in which a review is answered: its own; v1 if it has none. Raises DecodeError for others."""
+    """The apiVersion in which a review is answered: its own; v1 if it has no apiVersion. Raises DecodeError for
+    others."""
     api_version, found = document.get("apiVersion") or f"{group}/v1", document.get("kind") or kind
     if found != kind or api_version not in (f"{group}/v1", f"{group}/v1beta1"):
         raise DecodeError(f"expected a {kind} of {group}/v1 or {group}/v1beta1, got {found} of {api_version}")

@@ -8,6 +8,7 @@ from random import Random
 
 from pilotage.client.client import Client
 from pilotage.cluster.events import EventAPI, EventRecorder
+from pilotage.controller.debounce import Debounce
 from pilotage.manager.manager import Manager
 from pilotage.workloads.faults.faults import Faults
 from pilotage.workloads.nodes.simulated import SimulatedNodes
@@ -15,6 +16,9 @@ from pilotage.workloads.options import WorkloadOptions
 from pilotage.workloads.pods.index import Pods
 from pilotage.workloads.progress import Progress
 from pilotage.workloads.recording import NO_EVENTS
+
+BURST = Debounce(0.02, 0.2)
+"""For controllers that look at all Pods of an object: when many of them change at the same time, they look once."""
 
 
 @dataclass(frozen=True, slots=True)

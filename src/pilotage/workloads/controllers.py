@@ -14,6 +14,9 @@ Setup = Callable[[Context], None]
 
 MODULES: Mapping[str, str] = MappingProxyType(
     {
+        "node-lifecycle-controller": "nodelifecycle",
+        "taint-eviction-controller": "tainteviction",
+        "disruption-controller": "disruptions",
         "deployment-controller": "deployments",
         "daemonset-controller": "daemonsets",
         "statefulset-controller": "statefulsets",
@@ -23,6 +26,8 @@ MODULES: Mapping[str, str] = MappingProxyType(
         "pod-garbage-collector-controller": "podgc",
         "replicaset-controller": "replicasets",
         "replicationcontroller-controller": "replicasets.replicationcontrollers",
+        "endpoints-controller": "services.endpoints",
+        "endpointslice-controller": "services",
         "scheduler": "scheduling",
         "kubelet": "kubelet",
     }
@@ -30,21 +35,18 @@ MODULES: Mapping[str, str] = MappingProxyType(
 """The part of this package that has the function `setup` of each controller."""
 
 
-def chosen(flag: Iterable[str]) -> list[str]:
-    """The names of the controllers that a flag chooses: `*` is all, `name` one, `-name` all but one."""
-    given = list(flag)
-    known = set(MODULES)
-    for name in given:
-        if name != "*" and name.removeprefix("-") not in known:
+def check(flag: Iterable[str]) -> None:
+    """Raise InvalidDefinition for a name that no controller has."""
+    for name in flag:
+        if name != "*" and name.removeprefix("-") not in MODULES:
             raise InvalidDefinition(
                 f"controllers: there is no {name.removeprefix('-')!r}; there are: {', '.join(MODULES)}"
             )
-    return [name for name in MODULES if f"-{name}" not in given and ("*" in given or name in given)]
 
 
 async def set_up(context: Context) -> None:
     """Add the chosen controllers to the manager of the context, and create the nodes."""
-    for name in chosen(context.options.controllers):
+    for name in filter(context.options.chooses, MODULES):
         if name == "kubelet":
             await register(context)
         setup: Setup = import_module(f"pilotage.workloads.{MODULES[name]}").setup

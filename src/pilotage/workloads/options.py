@@ -34,3 +34,7 @@ class WorkloadOptions:
 
     def __post_init__(self) -> None:
         check_fields(self)
+
+    def chooses(self, controller: str) -> bool:
+        """Whether a controller runs."""
+        return f"-{controller}" not in self.controllers and ("*" in self.controllers or controller in self.controllers)

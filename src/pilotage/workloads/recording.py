@@ -1,10 +1,19 @@
-"""A recorder of Events that records none."""
+"""Events: the objects that they are about, where only a name is known, and a recorder that records none."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from pilotage.cluster.events import EventRecorder
+from pilotage.meta.models import ObjectMeta
+
+
+class Reference(NamedTuple):
+    """An object as Events name it."""
+
+    metadata: ObjectMeta
+    api_version: str = "v1"
+    kind: str = "Pod"
 
 
 class _NoEvents(EventRecorder):

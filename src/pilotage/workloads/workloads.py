@@ -36,7 +36,7 @@ class Workloads:
 
     def __init__(self, cluster: Cluster, options: WorkloadOptions | None = None) -> None:
         self.options = options if options is not None else WorkloadOptions()
-        controllers.chosen(self.options.controllers)  # raises here, where the options are given
+        controllers.check(self.options.controllers)  # raises here, where the options are given
         self._faults = Faults(self.options)
         for text in self.options.faults:
             self._faults.add(parse(text))

@@ -15,7 +15,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -82,7 +82,7 @@ class WorkQueue(Generic[T]):
         self._hands_out = True
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
-        self._clock = time.monotonic  # that of the loop once an item was taken
+        self._clock = time.monotonic  # the loop's clock once an item was taken
         self._turn_ends = -1.0
         self._turn_items = 0
 
@@ -346,7 +346,7 @@ class Taking(Generic[T]):
 
     __slots__ = ("_queue", "item", "notes", "priority")
     item: T
-    notes: list[tuple[float, Any]]
+    notes: Sequence[tuple[float, Any]]
     """The notes with which it was added, each with the time."""
     priority: int
     """The priority with which it was handed out."""

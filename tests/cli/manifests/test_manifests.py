@@ -125,15 +125,37 @@ class Labels:
     async def default(self, pod: Pod) -> None: ...
 
 
+async def review(request: pt.AdmissionRequest) -> pt.webhook.AdmissionResponse:
+    return pt.allowed()
+
+
 def with_pods(manager: pt.Manager) -> None:
     add_webhooks(manager)
     pt.WebhookBuilder(manager).for_(Pod).with_defaulter(Labels()).complete()
 
 
-def with_named_pods(manager: pt.Manager) -> None:
+def with_certificates(manager: pt.Manager) -> None:
     add_webhooks(manager)
-    pt.WebhookBuilder(manager).for_(Pod).named("pods.greetings.example.com").with_defaulter(Labels()).complete()
+    kind = pt.GroupVersionKind("cert-manager.io", "v1", "Certificate")
+    pt.WebhookBuilder(manager).for_(kind).with_mutating_handler(review).complete()
+
+
+def with_named_certificates(manager: pt.Manager) -> None:
+    add_webhooks(manager)
+    kind = pt.GroupVersionKind("cert-manager.io", "v1", "Certificate")
+    builder = pt.WebhookBuilder(manager).for_(kind).with_mutating_handler(review)
+    builder.named("certificates.greetings.example.com").complete()
 """
+
+
+def test_a_configuration_for_a_built_in_kind_has_the_name_of_the_program(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = program(tmp_path, OPERATOR + WEBHOOKS + PODS)
+    assert cli.main(["manifests", f"{target}:with_pods", *NAME]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.count("name: operator-mutate-v1.pods.core\n") == 2
+    assert "has this name" not in printed.err
 
 
 def test_a_configuration_whose_name_another_program_has_too_is_reported(
@@ -141,14 +163,15 @@ def test_a_configuration_whose_name_another_program_has_too_is_reported(
 ) -> None:
     target = program(tmp_path, OPERATOR + WEBHOOKS + PODS)
     note = (
-        "pilotage: the configuration mutate-v1.pods.core has this name in every program with such a webhook for pods, "
-        'which replace each other\'s: call named("pods.YOUR.GROUP") of its WebhookBuilder\n'
+        "pilotage: the configuration mutate-v1.certificates.cert-manager.io has this name in every program with such a "
+        'webhook for certificates, which replace each other\'s: call named("certificates.YOUR.GROUP") of its '
+        "WebhookBuilder\n"
     )
-    assert cli.main(["manifests", f"{target}:with_pods", *NAME]) == 0
+    assert cli.main(["manifests", f"{target}:with_certificates", *NAME]) == 0
     assert note in capsys.readouterr().err
-    assert cli.main(["manifests", f"{target}:with_named_pods", *NAME]) == 0
+    assert cli.main(["manifests", f"{target}:with_named_certificates", *NAME]) == 0
     printed = capsys.readouterr()
-    assert "name: mutate.pods.greetings.example.com" in printed.out
+    assert "name: mutate.certificates.greetings.example.com" in printed.out
     assert "has this name" not in printed.err
 
 

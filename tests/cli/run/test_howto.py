@@ -35,6 +35,6 @@ def test_the_program_runs_by_the_command_and_by_itself(tmp_path: Path) -> None:
 
 def test_each_command_line_parses() -> None:
     own = [words[1:] for words in command_lines() if words[0] == "pilotage"]
-    assert len(own) == 4
+    assert len(own) == 5
     for words in own:
         parser().parse_args(words)

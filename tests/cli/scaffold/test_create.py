@@ -156,15 +156,6 @@ def test_handlers_are_added_to_webhooks_that_are_there(pilotage: Pilotage, proje
     assert pilotage("create webhook Guestbook --validating")[-1] == "nothing to do"
 
 
-def test_webhooks_of_a_kind_of_kubernetes_have_the_name_of_the_project(pilotage: Pilotage, project: Path) -> None:
-    pilotage("create webhook Pod --validating")
-    text = (project / "src/guestbook/webhooks/pod.py").read_text()
-    assert 'builder.named("pod.' in text
-    pilotage("create api Guestbook")
-    pilotage("create webhook Guestbook --validating")
-    assert "named(" not in (project / "src/guestbook/webhooks/guestbook.py").read_text()
-
-
 def test_conversion_needs_a_second_version(refused: Pilotage, pilotage: Pilotage, project: Path) -> None:
     pilotage("create api Guestbook")
     assert refused("create webhook Guestbook --conversion")[-1] == (
@@ -188,7 +179,7 @@ def test_a_kind_with_a_name_of_kubernetes_is_pointed_out(
     assert cli.main(["create", "api", "Deployment"]) == 0
     assert capsys.readouterr().err == (
         "note: Kubernetes has a kind Deployment, too. This is another one, in the group guestbook.example.com; a "
-        "controller for that of Kubernetes is `pilotage create controller Deployment`\n"
+        "controller for the kind of Kubernetes is `pilotage create controller Deployment`\n"
     )
     assert cli.main(["create", "api", "Guestbook"]) == 0
     assert capsys.readouterr().err == ""

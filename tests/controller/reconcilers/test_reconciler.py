@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Never, cast
 
 import pytest
@@ -143,6 +145,48 @@ async def test_a_coroutine_that_is_used_without_wait_is_an_error_that_names_it(u
 async def test_the_error_of_a_forgotten_wait_names_the_call() -> None:
     with pytest.raises(InvalidDefinition, match="the reconciler used the coroutine of double as if it were its result"):
         await reconcile_function(lambda request: double(1).real)(Request("a"))  # type: ignore[attr-defined]
+
+
+@contextmanager
+def shown_warnings() -> Iterator[list[str]]:
+    """The warnings that a program without filters of its own prints."""
+    shown: list[str] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda message, category, filename, *_: shown.append(f"{filename}: {message}")
+        yield shown
+
+
+def calls_and_drops(request: Request) -> None:
+    double(1)  # type: ignore[unused-coroutine]  # the mistake
+
+
+def calls_and_keeps(request: Request) -> None:
+    _kept = double(1)
+
+
+@pytest.mark.parametrize("reconcile", [calls_and_drops, calls_and_keeps])
+async def test_pythons_warning_about_a_call_that_was_never_awaited_names_wait(
+    reconcile: Callable[[Request], None],
+) -> None:
+    with shown_warnings() as shown:
+        for _ in range(2):
+            await reconcile_function(reconcile)(Request("a"))
+    assert len(shown) == 2
+    for line in shown:
+        assert "coroutine 'double' was never awaited, so nothing was done" in line
+        assert "a reconciler that is not async calls coroutines through pt.wait" in line
+    assert calls_and_keeps is reconcile or shown[0].startswith(__file__)
+
+
+async def test_other_warnings_and_those_of_other_threads_are_not_changed() -> None:
+    def reconcile(request: Request) -> None:
+        warnings.warn("rusty", UserWarning, stacklevel=1)
+
+    with shown_warnings() as shown:
+        await reconcile_function(reconcile)(Request("a"))
+        double(1)  # type: ignore[unused-coroutine]  # the mistake
+    assert [line.partition(": ")[2] for line in shown] == ["rusty", "coroutine 'double' was never awaited"]
 
 
 async def test_other_errors_of_a_reconciler_in_a_thread_are_not_touched() -> None:

@@ -45,8 +45,8 @@ def test_a_version_may_be_named() -> None:
 
 
 def test_all_versions_are_listed_the_preferred_one_first() -> None:
-    assert MAPPER.kinds_for("deploy") == [DEPLOYMENT.gvk, OLD_DEPLOYMENT.gvk]
-    assert MAPPER.kinds_for("nothing") == []
+    assert [mapping.gvk for mapping in MAPPER.mappings_for("deploy")] == [DEPLOYMENT.gvk, OLD_DEPLOYMENT.gvk]
+    assert MAPPER.mappings_for("nothing") == []
 
 
 def test_the_core_group_goes_first() -> None:

@@ -232,7 +232,7 @@ def test_parse_undoes_print_of_fields(requirements: list[FieldRequirement]) -> N
 
 
 def test_a_field_selector_knows_the_value_that_it_requires() -> None:
-    selector = FieldSelector.from_fields({"metadata.name": "a"})
+    selector = FieldSelector.parse("metadata.name=a")
     assert selector.requires("metadata.name") == "a"
     assert selector.requires("x") is None
     assert selector

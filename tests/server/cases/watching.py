@@ -54,6 +54,11 @@ WATCH_ERRORS = Scenario(
         get("continue", CONFIG_MAPS + WATCH + "&continue=abc&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"),
         get("a timeout that is no number", WIDGETS + "?watch=1&timeoutSeconds=x"),
         get("the future is silent", CONFIG_MAPS + WATCH + "&resourceVersion=99999999"),
+        get(
+            "initial events in the future",
+            CONFIG_MAPS + WATCH + "0&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=99999999",
+        ),
+        get("the future is silent, custom", WIDGETS + WATCH + "&allowWatchBookmarks=1&resourceVersion=99999999"),
         get("an unknown resource", "/apis/<group>/v1/namespaces/<namespace>/gizmos" + WATCH),
         get("as YAML", CONFIG_MAPS + WATCH, accept="application/yaml"),
         get("watch=0 is a list", CONFIG_MAPS + "?watch=0"),

@@ -13,6 +13,7 @@ from pilotage.meta.kinds import GroupVersion
 from pilotage.server.catalogue.custom import resources_of
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.server.openapi import descriptions, documents
+from pilotage.storage.memory import MemoryStorage
 from pilotage.types import builtin
 
 from ..registries import DEFINITIONS, Api, definition, opened
@@ -256,3 +257,15 @@ async def test_version_2_is_protobuf_for_who_asks_for_it() -> None:
             answer = await ask(api, "/openapi/v2", accept=media)
             assert answer.body.startswith(b"\x0a\x032.0")  # swagger, in field 1
         assert (await ask(api, "/openapi/v2", accept="text/html")).status == 406
+
+
+@pytest.mark.parametrize("target", ["/openapi/v3", "/openapi/v2", "/apis"])
+async def test_the_first_documents_of_a_started_server_have_its_custom_resources(target: str) -> None:
+    """Before `/readyz` is asked: a server with custom resources never describes itself without them."""
+    storage = MemoryStorage()
+    async with opened(storage) as api:
+        await api.create(DEFINITIONS, definition())
+    async with opened(storage) as started:
+        assert b"test.example.com" in (await ask(started, target)).body
+        assert (await ask(started, "/openapi/v3/apis/test.example.com/v1")).status == 200
+        assert (await ask(started, "/readyz")).status == 200

@@ -227,7 +227,12 @@ SCENARIOS = (
                 )
             ),
         ),
-        ("on delete", patch("StatefulSet", "db", {"spec": {"updateStrategy": {"type": "OnDelete"}}}, "merge")),
+        (
+            "on delete",
+            patch(
+                "StatefulSet", "db", {"spec": {"updateStrategy": {"type": "OnDelete", "rollingUpdate": None}}}, "merge"
+            ),
+        ),
         ("update", patch("StatefulSet", "db", image("example.com/web:2"))),
         ("delete a Pod", delete_first({"app": "db"})),
     ),

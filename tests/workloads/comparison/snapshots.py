@@ -26,11 +26,14 @@ _TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")
 _ADDRESS = re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}\b")
 _UID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b")
 _GENERATED = re.compile(r"\b([a-z0-9][a-z0-9.-]*-)([bcdfghjklmnpqrstvwxz2456789]{5})\b")
+_NODE = re.compile(r"\bnode-[123]\b")
 _SECONDS = re.compile(r"\b\d+(?:\.\d+)?(?:ms|s)\b")
 _DROPPED = (
     *("uid", "resourceVersion", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"),
     *("containerID", "imageID", "clusterIP", "clusterIPs", "nodeName", "hostIP", "hostIPs"),
 )
+_PULLS = ("Pulling", "Pulled")
+"""Events of the kubelet, which is ours on both sides. They depend on the images that a node has."""
 
 
 async def snapshot(client: Client, namespace: str) -> Snapshot:
@@ -49,6 +52,8 @@ async def events(client: Client, namespace: str) -> Snapshot:
         document = event.document
         regarding, source = document["involvedObject"], document.get("source") or {}
         component = source.get("component") or document.get("reportingComponent") or ""
+        if document.get("reason") in _PULLS:
+            continue
         about = f"{regarding['kind']} {role(regarding['name'])}"
         text = f"{document.get('type')} {document.get('reason')} {plain(document.get('message') or '')}"
         found.add((about, component, text))
@@ -68,7 +73,7 @@ def role(name: str) -> str:
 def plain(text: str) -> str:
     """A text without what differs between two runs."""
     text = _UID.sub("UID", text)
-    text = _ADDRESS.sub("IP", text)
+    text = _NODE.sub("NODE", _ADDRESS.sub("IP", text))
     return _SECONDS.sub("SECONDS", role(text))
 
 

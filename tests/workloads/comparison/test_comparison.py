@@ -32,10 +32,10 @@ class Record:
 
 @pytest.fixture(scope="module")
 def controlled(own_control_plane: RealCluster) -> Iterator[RealCluster]:
-    """A real cluster with its controllers and scheduler. Simulated nodes renew no Leases there."""
+    """A real cluster with its controllers and scheduler."""
     found = binaries()
     assert not isinstance(found, str)
-    with real_controllers(found, own_control_plane, "--controllers=*,-node-lifecycle-controller"):
+    with real_controllers(found, own_control_plane):
         yield own_control_plane
 
 

@@ -285,7 +285,7 @@ def run_serve(options: argparse.Namespace) -> int:
 
 
 def _run_show(name: str, options: argparse.Namespace) -> int:
-    """Print GPUs and return the exit code; that of `watch` is 0 after Ctrl-C."""
+    """Print GPUs and return the exit code, which is 0 for `watch` after Ctrl-C."""
     import asyncio
 
     from pilotage.cli.device import display

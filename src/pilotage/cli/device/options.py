@@ -1,4 +1,4 @@
-"""Converts the options of `pilotage device serve` to those of the server, and rejects unsafe combinations."""
+"""Converts the options of `pilotage device serve` to options of the server, and rejects unsafe combinations."""
 
 from __future__ import annotations
 

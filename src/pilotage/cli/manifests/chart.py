@@ -240,7 +240,8 @@ class _Chart:
         return self._templates.block(_item({**port, "containerPort": number}, condition))
 
     def _annotations(self, own: Document, *, kept: bool = True, converted: bool = False) -> str:
-        """The annotations of an object: its own, those of Helm, and that of cert-manager, each where it is wanted."""
+        """The annotations of an object: its own, Helm's annotations, and cert-manager's annotation, each where it is
+        wanted."""
         reference = (
             f"cert-manager.io/inject-ca-from: {{{{ $.Release.Namespace }}}}/{self._settings.prefix}{CERTIFICATE}"
         )

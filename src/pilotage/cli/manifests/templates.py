@@ -30,7 +30,7 @@ class Templates:
         """A token that is a whole value or an item of a list: its line is replaced by these lines.
 
         They are indented as the line was; KEY stands for its key, INDENT for the column of what is below it, ITEMS
-        for that of the items of its list.
+        for the column of the items of its list.
         """
         return self._token(self._blocks, text)
 

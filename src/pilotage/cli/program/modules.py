@@ -87,7 +87,7 @@ def is_of(cls: type, module: ModuleType) -> bool:
 
 
 def user_places(error: BaseException) -> list[str]:
-    """The lines of an error's traceback that are the user's, outermost first: not those of Pilotage."""
+    """The lines of an error's traceback that are the user's, outermost first, without Pilotage's lines."""
     own = f"{Path(pilotage.__file__).parent}{os.sep}"
     return [place for place in _places(error) if not place.startswith(own)]
 

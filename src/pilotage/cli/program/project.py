@@ -106,8 +106,8 @@ def _python_name(path: Path, document: dict[str, Any]) -> str:
 
 
 def chosen_target(given: str, folder: Path) -> tuple[str, Project | None]:
-    """The target that is given, else that of the project of a folder, whose modules are then importable from anywhere
-    in it. Raises CommandError if there is neither."""
+    """The target that is given, else the target of the project of a folder, whose modules are then importable from
+    anywhere in it. Raises CommandError if there is neither."""
     project = find_project(folder)
     if given:
         return given, project

@@ -63,7 +63,7 @@ class Installation:
     lease: str = ""
     """The name of the Lease; by default the one that `pilotage run` is given in the manifests."""
     webhook_secret: str = ""
-    """The Secret of the certificate of the webhooks; empty: that of the options of the program."""
+    """The Secret of the certificate of the webhooks; empty: the Secret in the options of the program."""
     registers_webhooks: bool = False
     """Whether the program writes its webhook configurations, or injects only the bundle."""
 

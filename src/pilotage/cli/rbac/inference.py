@@ -123,7 +123,7 @@ class Inference:
             return known if known is not None else _by_name(node.attr)
         if isinstance(base, Python):
             return self._constant(node, definition)
-        if node.attr == "client":  # that of a manager reads from its cache, that of a cluster does not
+        if node.attr == "client":  # a manager's client reads from its cache, a cluster's client does not
             return ClientValue(live=_last_name(node.value) == "cluster")
         return _by_name(node.attr)
 

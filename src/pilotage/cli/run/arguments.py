@@ -43,7 +43,7 @@ def _add_explain(group: argparse._ActionsContainer) -> None:
         const="all",
         metavar="OBJECT",
         help="show why each reconcile runs, what it changes and its result; with OBJECT, NAMESPACE/NAME or KIND/NAME, "
-        "those of one object (default: on a terminal, all)",
+        "the reconciles of one object (default: on a terminal, all)",
     )
     group.add_argument(
         "--no-explain", dest="explain", action="store_const", const="no", help="show the log alone on a terminal, too"

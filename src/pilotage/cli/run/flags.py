@@ -153,7 +153,7 @@ def manager_options(flags: Flags, name: str, namespace: str, process: int = 0) -
 
 
 def _webhook_options(flags: Flags, process: int) -> WebhookServerOptions:
-    """Webhooks are registered if the run installs; else their configurations are those of manifests, and only the
+    """Webhooks are registered if the run installs; else their configurations come from manifests, and only the
     bundle of the certificate authority is injected. Of several processes the first one serves them; those that share an
     embedded API server call it over HTTPS."""
     from pilotage.webhook.options import DEFAULT_PORT, DISABLED, WebhookServerOptions, secret_of

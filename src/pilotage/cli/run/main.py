@@ -33,9 +33,9 @@ def run(
             pt.run(setup)
 
     `main` is a function that is given a manager, async or not, or reconciler classes. `kinds` are those whose CRDs
-    `--install` installs; by default those of the module of `main` and of its package. `arguments` are the flags, by
-    default those of the process. Raises SystemExit with 1 after a failure, of which one line was printed, with 2 for
-    wrong flags, and with 130 after an interrupt.
+    `--install` installs; by default the kinds of the module of `main` and of its package. `arguments` are the flags, by
+    default the arguments of the process. Raises SystemExit with 1 after a failure, of which one line was printed, with
+    2 for wrong flags, and with 130 after an interrupt.
     """
     from pilotage.cli.program.modules import refuse_program
 

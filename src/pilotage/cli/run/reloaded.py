@@ -54,7 +54,7 @@ def reported(channel: socket.socket | None, more: Iterable[Path] = ()) -> Iterat
 
 
 def program_files(failed: BaseException | None = None) -> set[str]:
-    """The files of the modules that are loaded, without those of Python, of installed packages and of Pilotage.
+    """The files of the modules that are loaded, without the files of Python, of installed packages and of Pilotage.
 
     An error of an import adds the files in it, since a module that cannot be imported is not loaded.
     """
@@ -67,11 +67,12 @@ def program_files(failed: BaseException | None = None) -> set[str]:
             files.add(trace.tb_frame.f_code.co_filename)
             trace = trace.tb_next
         failed = failed.__cause__
-    paths = [Path(file).absolute() for file in files if file.endswith(".py") and Path(file).is_file()]
     foreign = _foreign_folders()
-    return {str(path) for path in paths if not any(path.is_relative_to(folder) for folder in foreign)}
+    found = {os.path.join(os.getcwd(), file) for file in files if file.endswith(".py")}
+    return {file for file in found if not file.startswith(foreign) and os.path.isfile(file)}
 
 
-def _foreign_folders() -> list[str]:
+def _foreign_folders() -> tuple[str, ...]:
     names = ("stdlib", "platstdlib", "purelib", "platlib")
-    return [*(sysconfig.get_path(name) for name in names), str(Path(pilotage.__file__).parent)]
+    folders = [*(sysconfig.get_path(name) for name in names), str(Path(pilotage.__file__).parent)]
+    return tuple(f"{folder}{os.sep}" for folder in folders)

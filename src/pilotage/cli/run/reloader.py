@@ -157,7 +157,7 @@ def _folders(files: Iterable[str]) -> set[str]:
 
 
 def _exit_code(code: int | None) -> int:
-    """The exit code of the parent for that of its child; a signal is 128 and its number, as for a shell."""
+    """The exit code of the parent for the exit code of its child; a signal is 128 and its number, as for a shell."""
     return 0 if code is None else code if code >= 0 else 128 - code
 
 

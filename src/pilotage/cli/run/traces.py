@@ -20,7 +20,7 @@ _SECONDS = 5
 def exported_traces(url: str, name: str) -> Iterator[None]:
     """Send the traces of the block to the collector at `url`, in the background, as traces of the service `name`.
 
-    A URL without a path gets that of collectors. Raises MissingExtra, and CommandError for a text that is no URL.
+    A URL without a path gets the path of collectors. Raises MissingExtra, and CommandError for a text that is no URL.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:

@@ -175,7 +175,7 @@ def add_webhook(changes: ProjectChanges, layout: Layout, subject: Subject, parts
         _extend_webhook(changes, layout, path, subject, parts)
     else:
         project = layout.project
-        changes.create(path, webhook.module(subject, parts, project.name, project.group or project.name))
+        changes.create(path, webhook.module(subject, parts, project.name))
     _create_package(changes, layout, "webhooks", "The webhooks, one module for each kind.")
     if (text := webhook.test(subject, parts, layout.package)) and (parts.defaulting or parts.validating):
         changes.create(f"tests/test_{names.module}_webhook.py", text)

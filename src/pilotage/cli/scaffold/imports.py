@@ -15,7 +15,7 @@ ImportNode = ast.Import | ast.ImportFrom
 def with_import(text: str, package: str, wanted: Import) -> str:
     """The module with an import; unchanged if it has it already. Raises CannotEdit.
 
-    `package` is the one of the project: its imports stand below those of other packages.
+    `package` is the package of the project: its imports stand below the imports of other packages.
     """
     tree = parsed(text)
     used = wanted.alias or wanted.name
@@ -42,7 +42,7 @@ def with_import(text: str, package: str, wanted: Import) -> str:
 
 
 def import_block(statements: list[str], package: str) -> str:
-    """Imports as isort writes them: in sections, and those of one module in one statement."""
+    """Imports as isort writes them: in sections, with all imports of one module in one statement."""
     groups: dict[int, list[str]] = {}
     modules: dict[tuple[int, str], list[str]] = {}
     for node in sorted((ast.parse(each).body[0] for each in statements), key=ast.unparse):

@@ -43,6 +43,7 @@ def init_changes(folder: Path, project: NewProject) -> ProjectChanges:
 
 
 def _requirement() -> str:
-    """The compatible versions: before 1.0 a minor version may break, so those of the same minor version."""
+    """The compatible versions: before 1.0 a minor version may break, so only versions with the same minor version are
+    compatible."""
     found = re.match(r"([0-9]+)\.([0-9]+)", installed_version())
     return f"~={found[0]}.0" if found else ""

@@ -92,7 +92,8 @@ def with_methods(text: str, class_name: str, before: str, methods: str) -> str:
 
 
 def with_arguments(text: str, method: str, arguments: list[str]) -> str:
-    """The module with more arguments at the end of those of the one call of a method: `builder.with_conversion(A)`."""
+    """The module with more arguments at the end of the arguments of the one call of a method:
+    `builder.with_conversion(A)`."""
     tree = parsed(text)
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_method(node, method)]
     if len(found) != 1 or not found[0].args or any(isinstance(each, ast.Starred) for each in found[0].args):

@@ -1,6 +1,6 @@
 """Another version of a kind: a copy of its spec in a new module, with conversions to and from the hub.
 
-The hub is the storage version. Types that the spec uses, and the status, are those of the hub. What cannot be copied
+The hub is the storage version. Types that the spec uses, and the status, are the hub's classes. What cannot be copied
 safely raises `CannotEdit`.
 """
 

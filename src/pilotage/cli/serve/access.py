@@ -12,7 +12,7 @@ from pilotage.server.context import RegistryContext
 
 
 def authenticator(options: ServeOptions, token: str, context: RegistryContext) -> Authenticator:
-    """Identifies the users of requests. `token` is that of the kubeconfig."""
+    """Identifies the users of requests. `token` is the token in the kubeconfig."""
     users = {token: ADMIN}
     if options.token_auth_file is not None:
         try:

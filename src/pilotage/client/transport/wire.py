@@ -85,7 +85,7 @@ def watch_event(line: bytes) -> WatchEvent:
 
 
 def error(code: int, body: bytes, *, asked: str, retry_after: str = "") -> ApiError:
-    """The error for an answer of 400 and above: from its Status, or from its code if it has none.
+    """The error for an answer of 400 and above: from its Status, or from its code if it has no Status.
 
     `asked` describes the request, for answers that do not come from an API server.
     """

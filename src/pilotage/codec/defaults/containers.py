@@ -15,7 +15,7 @@ _PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "fail
 
 
 def containers(spec: Document, lists: Sequence[str] = CONTAINER_LISTS) -> Iterator[Document]:
-    """All containers of a spec, or those of some lists."""
+    """All containers of a spec, or the containers of some of its lists."""
     for name in lists:
         yield from spec.get(name) or ()
 

@@ -19,6 +19,7 @@ def default_field_reference(reference: Document) -> None:
 
 
 def default_template_metadata(metadata: Document) -> None:
-    """Drop empty managed fields, which reset those of an object, but mean nothing in a template, in place."""
+    """Drop empty managed fields, which reset the managed fields of an object, but mean nothing in a template, in
+    place."""
     if not metadata.get("managedFields", True):
         del metadata["managedFields"]

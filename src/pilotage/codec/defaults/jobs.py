@@ -10,7 +10,7 @@ _MAX_INT32 = 2**31 - 1
 
 
 def default_job(document: Document) -> None:
-    """Fill in the defaults of a Job, in place. Its labels are those of its pods, if it has none."""
+    """Fill in the defaults of a Job, in place. Without labels it gets the labels of its pods."""
     spec = document.setdefault("spec", {})
     _default_spec(spec)
     _default_counts(spec)

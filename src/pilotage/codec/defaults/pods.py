@@ -16,7 +16,7 @@ _OLD_ANNOTATIONS = {
 
 
 def default_pod(pod: Document) -> None:
-    """Fill in the defaults of a pod, in place: those of its spec, and a few that templates do not get."""
+    """Fill in the defaults of a pod, in place: the defaults of its spec, and a few that templates do not get."""
     spec = pod.setdefault("spec", {})
     _drop_old_annotations(pod)
     default_pod_spec(spec)

@@ -33,7 +33,7 @@ def default_requirements(resources: Document) -> None:
 
 
 def default_pod_resources(spec: Document) -> None:
-    """Fill in the resources of a pod as a whole, if it has any, from those of its containers, in place."""
+    """Fill in the resources of a pod as a whole, if it has any, from the resources of its containers, in place."""
     resources = spec.get("resources")
     if not resources:
         return

@@ -60,7 +60,7 @@ _FUNCTIONS: Mapping[str, str] = {
 
 @cache
 def default_of(gvk: GroupVersionKind) -> Default | None:
-    """The function with the defaults of a built-in kind; None for a kind that has none."""
+    """The function with the defaults of a built-in kind; None for a kind without defaults."""
     target = _FUNCTIONS.get(f"{gvk.api_version}/{gvk.kind}")
     if target is None:
         return None

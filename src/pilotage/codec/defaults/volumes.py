@@ -1,4 +1,4 @@
-"""The defaults of volumes: those of pods, persistent ones, and claims of them."""
+"""The defaults of volumes of pods, of PersistentVolumes, and of their claims."""
 
 from __future__ import annotations
 

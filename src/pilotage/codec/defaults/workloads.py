@@ -41,7 +41,7 @@ def default_replica_set(document: Document) -> None:
 
 
 def default_replication_controller(document: Document) -> None:
-    """The labels of the template are those of the object and of its selector, too."""
+    """The labels of the template become the labels of the object and of its selector, too."""
     spec = document.setdefault("spec", {})
     spec.setdefault("replicas", 1)
     template = spec.get("template")

@@ -13,11 +13,12 @@ import asyncio
 import concurrent.futures
 import contextvars
 import inspect
-import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
 from pilotage import threads
+from pilotage.controller.reconcilers import forgottenwaits
+from pilotage.controller.reconcilers.forgottenwaits import running
 from pilotage.controller.reconcilers.signature import check_signature
 from pilotage.controller.request import Q, Q_contra, Request
 from pilotage.controller.result import Result
@@ -73,16 +74,13 @@ def reconcile_function(reconciler: AnyReconciler, is_stopping: Callable[[], bool
 
 def wait(awaitable: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on the controller's loop, from a reconciler that is not async, and return its result."""
-    thread: _Thread | None = getattr(_running, "thread", None)
+    thread: _Thread | None = getattr(running, "thread", None)
     if thread is None:
         awaitable.close()
         raise InvalidDefinition(
             "wait(…) is for reconcilers that are not async, in the thread that runs them; in async functions, use await"
         )
     return thread.wait(awaitable)
-
-
-_running = threading.local()
 
 
 class _Thread:
@@ -149,26 +147,14 @@ class _Thread:
 
     def _work(self) -> Any:
         """Called in the thread."""
-        _running.thread = self
+        forgottenwaits.extend_warnings()
+        running.thread = self
         try:
             return self._function(self._request)
         except (AttributeError, TypeError) as error:
             if "'coroutine'" in str(error):
                 # The lines of the program are what helps; its text is a part of the message.
-                raise _forgotten(error).with_traceback(error.__traceback__) from None
+                raise forgottenwaits.used_as_result(error).with_traceback(error.__traceback__) from None
             raise
         finally:
-            _running.thread = None
-
-
-def _forgotten(error: AttributeError | TypeError) -> InvalidDefinition:
-    """The error of a reconciler that used a coroutine as if it were its result."""
-    coroutine: Any = getattr(error, "obj", None)
-    name = "a coroutine"
-    if inspect.iscoroutine(coroutine):
-        name = f"the coroutine of {coroutine.__qualname__}"
-        coroutine.close()
-    return InvalidDefinition(
-        f"the reconciler used {name} as if it were its result ({error}): a reconciler that is not async calls "
-        "coroutines through pt.wait, as in `database = pt.wait(client.get(…))`"
-    )
+            running.thread = None

@@ -134,8 +134,8 @@ class _InformerBacked(_EventSource):
 
 
 class InformerSource(_InformerBacked):
-    """The events of an informer that the caller runs. `low_priority` is that of its initial list and its replays, and
-    `debounce` combines a burst of events for one request."""
+    """The events of an informer that the caller runs. `low_priority` is the priority of its initial list and its
+    replays, and `debounce` combines a burst of events for one request."""
 
     def __init__(
         self,
@@ -234,7 +234,7 @@ class Kind(_InformerBacked):
         await self._wait_for_sync(informer, pipeline)
 
     def replay(self) -> None:
-        """Handle all objects of the cache again, as those of an initial list."""
+        """Handle all objects of the cache again, as the objects of an initial list."""
         informer = self.cache.informer(self.kind)
         if informer is not None and self._registration is not None and self._pipeline is not None:
             self._registration.remove()
@@ -355,7 +355,7 @@ class Func(Source):
 
 
 def kind_name(kind: Any) -> str:
-    """A kind as shown in messages: the class's name, `apps/v1, Kind=Deployment`, or that of its metadata."""
+    """A kind as shown in messages: the class's name, `apps/v1, Kind=Deployment`, or the kind of its metadata."""
     if isinstance(kind, type):
         return kind.__name__
     return str(forms.gvk_of(kind))

@@ -1,4 +1,4 @@
-"""The order in which Pods are deleted when there are too many of them: that of the ReplicaSet controller.
+"""The order in which Pods are deleted when there are too many of them, as in the ReplicaSet controller.
 
 A comparison of Go's is not always transitive (equal ages and different restarts), so it is a comparison here too, and
 not a key.

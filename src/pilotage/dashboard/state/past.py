@@ -18,14 +18,15 @@ def changes_since(events: Iterable[Timed], moment: float) -> dict[Key, bytes | N
     """The bytes that objects had at a moment of the loop, for those that have changed since; None: it did not exist."""
     found: dict[Key, bytes | None] = {}
     for at, note in [*sorted(events, key=lambda pair: pair[0])][::-1]:  # of one moment, the last one first
-        event, kind = note.event, note.origin.kind
-        if at > moment and kind is not None and not event.is_unchanged and event.type != "generic":
-            found[kind, event.namespace, event.name] = event.old_data
+        kind = note.origin.kind
+        is_known = note.old_data is not None or note.type == "create"
+        if at > moment and kind is not None and is_known and not note.is_unchanged and note.type != "generic":
+            found[kind, note.namespace, note.name] = note.old_data
     return found
 
 
 def events_since(history: History, waiting: Iterable[Cause], moment: float = -math.inf) -> list[Timed]:
-    """The events that came after a moment of the loop, those of one object in their order: events that led to
+    """The events that came after a moment of the loop, the events of one object in their order: events that led to
     reconciles, that predicates dropped, and that wait on queues. One that led to several reconciles comes once."""
     dropped = itertools.takewhile(lambda each: each.at > moment, reversed(history.dropped.notes))
     runs = [*itertools.takewhile(lambda run: run.began > moment, reversed(history.ring.entries))]

@@ -66,7 +66,7 @@ class Config:
     plaintext: bool = False
     """Connect without TLS to a server on the loopback interface. A Unix socket never uses TLS."""
     ca_file: str = ""
-    """The CA certificates for a server with a host; empty: those of the system."""
+    """The CA certificates for a server with a host; empty: the system's certificates."""
     cert_file: str = ""
     """The client certificate for a server with a host; its key is in the same file or in `key_file`."""
     key_file: str = ""

@@ -42,7 +42,7 @@ class Invocation:
     metadata: Mapping[str, str] = field(default_factory=dict)
     """Keys in lower case."""
     timeout: float | None = None
-    """Seconds. A stream has none."""
+    """Seconds. A stream has no timeout."""
 
     def with_metadata(self, metadata: Mapping[str, str]) -> Invocation:
         """The same call with additional metadata."""

@@ -58,7 +58,7 @@ MAPPING = RESTMapping(
 class DeviceTransport:
     """Carries requests for GPUs to a Device API server.
 
-    gRPC errors become those of an API server (`api_error`). A read is retried after a lost connection, and any call if
+    gRPC errors become errors of an API server (`api_error`). A read is retried after a lost connection, and any call if
     the server returned a retry delay.
     """
 
@@ -155,7 +155,7 @@ class DeviceTransport:
 
     def _refusal(self, incoming: Incoming, request: APIRequest, since: VersionOrigin | None) -> ApiError | None:
         """Raises Gone for an open watch on a server that may have lost its versions."""
-        # Some servers send metadata only with the first message, and streams of interceptors may have none.
+        # Some servers send metadata only with the first message, and streams of interceptors may have no metadata.
         here = VersionOrigin(getattr(incoming, "connection_number", 0), Announced.read(incoming.metadata).storage)
         if since is not None and not since.same_versions(here):
             return Gone(

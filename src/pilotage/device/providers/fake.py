@@ -1,7 +1,8 @@
 """Simulated GPUs: for demos, tests, and development without a GPU.
 
 By default there are eight ready GPUs, and every two seconds the readiness of a random one changes. Optionally they also
-fail and are repaired, and are removed and added again. Their telemetry changes as that of GPUs under load.
+fail and are repaired, and are removed and added again. Their telemetry changes as the telemetry of GPUs under load
+does.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class FakeOptions:
     period: SecondsField = seconds_field(2.0)
     """Seconds between two changes; 0: no changes."""
     seed: int | None = None
-    """The seed of UUIDs and changes. None: the UUIDs are those of this machine, and the changes are random."""
+    """The seed of UUIDs and changes. None: the UUIDs are derived from this machine, and the changes are random."""
     failures: float = 0.0
     """The probability that a change is a failure (an XID that requires a reset) or its repair."""
     removals: float = 0.0
@@ -124,7 +125,7 @@ class FakeGPUs:
 
     def __post_init__(self) -> None:
         numbers = range(1, self.options.count + 1)
-        # Without a seed the UUIDs are those of this machine: the same after a restart, and others on other nodes.
+        # Without a seed the UUIDs are derived from this machine: the same after a restart, and others on other nodes.
         source = self.chance if self.options.seed is not None else random.Random(socket.gethostname())  # noqa: S311
         self.gpus = [FakeGPU(f"gpu-{number}", _uuid(source)) for number in numbers]
 

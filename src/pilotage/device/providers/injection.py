@@ -23,7 +23,7 @@ MAX_XIDS = 64
 
 
 class InjectedCondition(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A condition that replaces that of the provider."""
+    """A condition that replaces the provider's condition."""
 
     type: str
     status: Status
@@ -53,7 +53,7 @@ class Injection(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, 
         return found
 
     def merged(self, more: Injection) -> Injection:
-        """This injection and another one: XIDs are added, a condition replaces that of the same type."""
+        """This injection and another one: XIDs are added, a condition replaces the condition of the same type."""
         conditions = {each.type: each for each in (*self.conditions, *more.conditions)}
         action = more.recommended_action or self.recommended_action
         return Injection([*self.xids, *more.xids][-MAX_XIDS:], list(conditions.values()), action)

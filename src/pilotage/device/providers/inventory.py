@@ -40,7 +40,7 @@ class Inventory:
         """By name: the stored conditions after the last write, and those that were sent."""
 
     async def stored(self) -> dict[str, GPU]:
-        """All GPUs by name, including those of other providers."""
+        """All GPUs by name, including the GPUs of other providers."""
         return {gpu.metadata.name: gpu for gpu in await self._client.list(GPU)}
 
     async def find(self, name: str) -> GPU | None:

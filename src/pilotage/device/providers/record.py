@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("file", type=Path, help="where to write the recording")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long to record (60)")
     parser.add_argument("--interval", type=float, default=1.0, help="seconds between two polls (1)")
-    parser.add_argument("--driver-root", default="", help="the root of the driver, if it is not that of the system")
+    parser.add_argument("--driver-root", default="", help="the root of the driver, if it is not the root of the system")
     options = parser.parse_args(arguments)
     try:
         recording = record(BoundLibrary(options.driver_root), options.seconds, options.interval)

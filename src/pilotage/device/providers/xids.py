@@ -17,7 +17,7 @@ NO_ANSWER_IN_CATALOGUE = "not in the catalogue"
 
 @dataclass(frozen=True, slots=True)
 class XIDClass:
-    """The meaning of an XID for the GPU. Without a type it has none."""
+    """The meaning of an XID for the GPU. Without a type it has no meaning."""
 
     type: str = ""
     """The condition that it sets to True; empty for none."""

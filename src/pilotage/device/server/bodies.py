@@ -1,4 +1,4 @@
-"""The bodies of creates and updates of GPUs, which may omit more fields than those of an API server."""
+"""The bodies of creates and updates of GPUs, which may omit more fields than bodies for an API server."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class DeviceServerOptions:
     directory_mode: int = 0o750
     """The mode of the socket's folder, where the server creates it."""
     socket_group: int | None = count_field(None)
-    """The group id of the socket file; None: that of the process."""
+    """The group id of the socket file; None: the group of the process."""
     access: Access | None = None
     """Who may read and write; by default the socket's group may read, and the own user and root may write."""
     ssl: tls.SSLContext | None = None

@@ -70,7 +70,8 @@ def with_own_action(status: Document, stored: Document, provider: str) -> Docume
 
 
 def lost(status: Document, provider: str, message: str, now: str) -> Document:
-    """The stored status after a provider was lost: its conditions are Unknown, those of other providers stay."""
+    """The stored status after a provider was lost: its conditions are Unknown, the conditions of other providers
+    stay."""
     conditions = [
         _unknown(condition, message, now) if _belongs(condition, provider) and not is_lost(condition) else condition
         for condition in status.get("conditions", ())

@@ -56,7 +56,7 @@ from pilotage.storage.interface import Delete, Put, Storage
 from pilotage.tasks import cancel_all
 
 _NO_CONDITION = dict.fromkeys(("reason", "message", "lastTransitionTime", "observedGeneration"))
-"""Nulls for the optional fields of a condition, so that a patch removes those of the previous one."""
+"""Nulls for the optional fields of a condition, so that a patch removes the values of the previous one."""
 _BODIES = 4
 """The largest body, as a multiple of the largest object: a patch may be larger than its result."""
 
@@ -120,7 +120,7 @@ class DeviceRegistry:
             admission=Admission(mutating=(admission.mutate,), validating=(admission.validate,)),
             kinds=KINDS,
             problem_of=stored_problem,
-            authorization=False,  # roles are those of uids and gids
+            authorization=False,  # uids and gids have roles instead
             controllers=frozenset(),
         )
         self.api = Registry(self.context)
@@ -217,7 +217,7 @@ class DeviceRegistry:
         return self.heartbeats.heartbeat(provider)
 
     async def knows(self, names: Sequence[str]) -> bool:
-        """Whether all of these GPUs exist. A server on memory has none of them after a restart."""
+        """Whether all of these GPUs exist. A server on memory has no GPUs after a restart."""
         storage = self.context.storage
         return all([await storage.get(f"{self.prefix}{name}") is not None for name in names])
 

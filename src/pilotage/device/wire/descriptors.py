@@ -62,8 +62,8 @@ def descriptors(generation: Generation) -> Descriptors:
     """The services of a server of one generation: GpuService under both package names, telemetry, health and
     reflection.
 
-    V6 also has ProviderService. Its messages contain those of V6, so other generations cannot describe it: a name has
-    one meaning in a set of files.
+    V6 also has ProviderService. Its messages contain messages of V6, so other generations cannot describe it: a name
+    has one meaning in a set of files.
     """
     own = [file for file in file_protos(generation.value) if file.name not in _PRIVATE]
     taken = {message.name for file in own if file.package == PACKAGES[1] for message in file.message_type}

@@ -16,7 +16,7 @@ from pilotage.errors import DecodeError
 from pilotage.rest.response import Bytes
 
 _METADATA = {Generation.V1: "", Generation.V8: "object_meta"}
-"""The field of a GPU's metadata, if it is not `metadata`; V1 has none."""
+"""The field of a GPU's metadata, if it is not `metadata`; V1 has no metadata."""
 
 
 class ObjectCodec:
@@ -74,7 +74,7 @@ class ObjectCodec:
         )
 
     def read_given(self, message: Any) -> Object:
-        """A GPU as it was sent: without spec or status if the message has none. Raises DecodeError."""
+        """A GPU as it was sent: without the spec or status that the message does not have. Raises DecodeError."""
         return Object(
             metadata=self.read_metadata(message),
             spec=Spec(message.spec.uuid) if message.HasField("spec") else UNSET,

@@ -129,7 +129,7 @@ def from_metadata(verb: Verb, given: Mapping[str, str], options: ListOptions) ->
 
 
 def completed(verb: Verb, given: Mapping[str, str], options: ListOptions) -> ListOptions:
-    """The options of a message of V8, and those of the call metadata without a field in V8."""
+    """The options of a message of V8, and the options of the call metadata without a field in V8."""
     return replace(options, **_of_metadata(verb, given))
 
 

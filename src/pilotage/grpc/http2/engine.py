@@ -145,7 +145,8 @@ class Engine(ABC, Generic[S]):
             values[Setting.ENABLE_PUSH] = 0
         else:
             values[Setting.MAX_CONCURRENT_STREAMS] = self.bounds.streams
-        # SETTINGS changes the windows of streams only; that of the connection grows by WINDOW_UPDATE (RFC 9113, 6.9.2).
+        # SETTINGS changes the windows of streams only; the window of the connection grows by WINDOW_UPDATE (RFC 9113,
+        # 6.9.2).
         more = self.bounds.window_bytes - frames.DEFAULT_WINDOW
         greeting = (frames.PREFACE if self._client else b"") + frames.settings(values)
         self.write(greeting + (frames.window_update(0, more) if more > 0 else b""))

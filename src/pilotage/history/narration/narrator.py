@@ -14,7 +14,8 @@ from typing import NamedTuple
 from pilotage.history.history import History
 from pilotage.history.narration import narrative
 from pilotage.history.narration.budget import LineBudget
-from pilotage.history.records import CURRENT, CallNote, Run, Step
+from pilotage.history.records import CallNote, Step
+from pilotage.history.runs import CURRENT, Run
 from pilotage.history.storybuilder import StoryBuilder
 from pilotage.history.text import Line
 from pilotage.telemetry.logs import logger
@@ -40,7 +41,7 @@ class Paragraph(NamedTuple):
 class Narrator:
     """A listener of a history. `write` is called with each paragraph, `shows` selects reconciles.
 
-    `has_logs`: the log lines are not those of the history, but those that `log` is called with, when they are logged.
+    `has_logs`: the log lines do not come from the history, but from the calls of `log`, when they are logged.
     """
 
     keeps_lists = False

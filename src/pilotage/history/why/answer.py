@@ -42,12 +42,12 @@ class Answer(Value, frozen=True, omit_defaults=True, kw_only=True):
     namespace: str = ""
     name: str
     reconciles: tuple[Reconcile, ...] = ()
-    """The last ones, the oldest first: those of the object; if its kind is not reconciled, those that it caused or that
-    wrote it."""
+    """The last ones, the oldest first: reconciles of the object; if its kind is not reconciled, reconciles that it
+    caused or that wrote it."""
     total: int = 0
     """How many there are in the history."""
     are_of_others: bool = False
-    """Whether the reconciles are those of other objects."""
+    """Whether the reconciles are reconciles of other objects."""
     reasons: tuple[Reason, ...] = ()
     """What holds up the next reconcile, or that nothing does. None where no running program was asked."""
     field: Provenance | None = None
@@ -63,10 +63,10 @@ def answer(
 ) -> Answer:
     """The answer to a question.
 
-    `stories` are reconciles, the oldest first, of which those of the object are selected: all of a recording or of the
-    last commands of a tool, or what a history has about the object. `find` returns a reconcile by its number; by
-    default it searches the stories. `situation` is that of a running program, and `document` the object as it is now,
-    without secrets.
+    `stories` are reconciles, the oldest first, of which the object's reconciles are selected: all of a recording or of
+    the last commands of a tool, or what a history has about the object. `find` returns a reconcile by its number; by
+    default it searches the stories. `situation` is the state of a running program, and `document` the object as it is
+    now, without secrets.
     """
     target = question.target
     if question.field:

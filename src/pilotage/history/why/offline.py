@@ -1,5 +1,5 @@
 """Answers from stories alone: of a recording, or of the last commands of a tool. No program runs, and no server is
-asked, so names of types are those of the stories."""
+asked, so types have the names that they have in the stories."""
 
 from __future__ import annotations
 

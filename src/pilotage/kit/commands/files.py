@@ -25,7 +25,7 @@ Write = Callable[[RESTMapping, Manifest], Awaitable[tuple[Document, str]]]
 async def selected_by_files(
     session: CommandSession, options: Files, errors: list[PilotageError]
 ) -> list[SelectedObjects]:
-    """The objects of `-f`, by their names. `errors` gets those of objects without a resource or of another
+    """The objects of `-f`, by their names. `errors` gets the errors of objects without a resource or of another
     namespace."""
     found = []
     for manifest in manifests_of(options):

@@ -40,7 +40,8 @@ async def run(session: CommandSession, options: GetArguments) -> int:
 
 
 async def chosen_by(session: CommandSession, options: Selection, errors: list[PilotageError]) -> list[SelectedObjects]:
-    """What the arguments or the files select. `errors` gets those of single objects of files. Raises CommandError."""
+    """What the arguments or the files select. `errors` gets the errors of single objects of files. Raises
+    CommandError."""
     if not options.filename:
         found = selected(session, options.resources)
         if any(each.name for each in found):
@@ -213,7 +214,7 @@ async def _documents(
     chosen: list[SelectedObjects],
     errors: list[PilotageError],
 ) -> list[Document]:
-    """The objects that are selected. `errors` gets those of objects that could not be read."""
+    """The objects that are selected. `errors` gets the errors of objects that could not be read."""
     found: list[Document] = []
     for each in chosen:
         try:

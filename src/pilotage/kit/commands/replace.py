@@ -72,8 +72,8 @@ async def _replaced(
 async def _recreated(
     session: CommandSession, options: ReplaceArguments, mapping: RESTMapping, manifest: Manifest
 ) -> Document:
-    """Delete an object, if it exists, and create that of the file. One whose replacement the server refuses is not
-    deleted."""
+    """Delete an object, if it exists, and create the object of the file. One whose replacement the server refuses is
+    not deleted."""
     metadata = dict(manifest.document["metadata"])
     for name in ("resourceVersion", "uid"):
         metadata.pop(name, None)

@@ -57,7 +57,8 @@ async def run(session: CommandSession, options: WaitArguments) -> int:
 
 
 async def _chosen(session: CommandSession, options: WaitArguments) -> list[SelectedObjects]:
-    """The objects to wait for, by their names; those that `--for=create` waits for may not exist yet, and have none."""
+    """The objects to wait for, by their names; objects that `--for=create` waits for may not exist yet, and then have
+    no names."""
     errors: list[PilotageError] = []
     chosen = await chosen_by(session, options, errors)
     raise_all(errors)  # before the others are waited for, as in kubectl

@@ -1,4 +1,4 @@
-"""Files of commands: those that they read (one, those of a folder, standard input), and those that they write."""
+"""Files that commands read (one, all files of a folder, standard input), and files that they write."""
 
 from __future__ import annotations
 

@@ -29,9 +29,9 @@ def add_command(
 ) -> argparse.ArgumentParser:
     """Add a command to a command tree, with examples of it. `options.run` of the parsed arguments is `run`.
 
-    argparse makes all parsers of a tree with one class, that of the application. A command that reads its words in a
-    way of its own has a `parser_class`, which overrides `parse_known_args`; that of the application is its base, so
-    that help and errors are the application's.
+    argparse makes all parsers of a tree with one class, the class of the application. A command that reads its words in
+    a way of its own has a `parser_class`, which overrides `parse_known_args`; the class of the application is its base,
+    so that help and errors are the application's.
     """
     theirs = subparsers._parser_class
     if parser_class is not None:

@@ -1,4 +1,4 @@
-"""The owners of the objects of files. Their uids may be those of another storage: an owner that is among the objects is
+"""The owners of the objects of files. Their uids may come from another storage: an owner that is among the objects is
 found by its name, and one that does not exist is reported, because the garbage collector would delete the object."""
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ _TEXTS = ("can't start new thread", "malloc failure")
 
 
 def is_exhaustion(error: BaseException) -> bool:
-    """Whether an error is that of a process without memory or threads."""
+    """Whether an error means that the process has no memory or threads left."""
     return isinstance(error, MemoryError) or any(text in str(error) for text in _TEXTS)
 
 

@@ -56,7 +56,7 @@ def printer_of(
 
 
 def unknown_format(output: str, formats: Sequence[str]) -> CommandError:
-    """The error for a format that is none of those of the command."""
+    """The error for a format that the command does not have."""
     allowed = ",".join(formats)
     return CommandError(
         f'unable to match a printer suitable for the output format "{output}", allowed formats are: {allowed}'

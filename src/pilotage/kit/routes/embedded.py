@@ -133,7 +133,7 @@ async def reading(
     where: Where, kinds: Sequence[type[Resource]], audit: tuple[str, str] = ("", "")
 ) -> AsyncIterator[Transport | None]:
     """The storage without the work of a server: no background loops, and nothing is written. None if a kind of
-    `kinds` is not installed as it is now. `audit` is the file of the audit log, and that of its policy."""
+    `kinds` is not installed as it is now. `audit` is the file of the audit log, and the file of its policy."""
     from pilotage.kit.routes.tenancy import opened
     from pilotage.kubernetes.assembly import cluster_context
     from pilotage.server.registry import Registry

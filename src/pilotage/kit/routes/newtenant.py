@@ -29,7 +29,7 @@ Install = Callable[[Cluster], Awaitable[None]]
 async def new_tenant(
     url: str, tenant: str, install: Install | None = None, namespace: str = "default"
 ) -> AsyncIterator[NewTenantStorage]:
-    """The storage of a URL as if the tenant existed, with its namespaces, that of the tool among them, and the
+    """The storage of a URL as if the tenant existed, with its namespaces, the tool's namespace among them, and the
     definitions that `install` writes."""
     async with AsyncExitStack() as exits:
         existing: Storage | None = None
@@ -71,7 +71,7 @@ class NewTenantStorage(StorageWrapper):
         super().__init__(memory)
         self._begin = begin = memory.revision
         self._contents = {each.key: Entry(each.key, each.value, begin, begin) for each in contents}
-        """What is in no commit of the storage in memory, so that its revision is that of the real one."""
+        """What is in no commit of the storage in memory, so that its revision is the revision of the real one."""
         self._open_real = open_real
         self._most = most
         self._is_writing = False
@@ -83,7 +83,7 @@ class NewTenantStorage(StorageWrapper):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Commits in the block are those of the command. What others write before and after it, as the registrations of
+        """Commits in the block belong to the command. What others write before and after it, as the registrations of
         webhooks, creates no tenant."""
         self._is_writing = True
         try:
@@ -157,7 +157,8 @@ class NewTenantStorage(StorageWrapper):
     async def _store(
         self, real: Storage, shown: dict[str, Entry], operations: Sequence[Operation], commits: int
     ) -> int:
-        """Store what is shown, in at least so many commits before that of the operations: revisions never decrease."""
+        """Store what is shown, in at least so many commits before the commit of the operations: revisions never
+        decrease."""
         left = _without(shown, operations)
         written = {each.key for each in operations if not isinstance(each, Check)}
         puts = [Put(key, each.value, expected=0) for key, each in shown.items() if key not in written]

@@ -29,7 +29,7 @@ class StoreArguments:
     into: str = "default"
     """The namespace of imported objects that name none."""
     audit: tuple[str, str] = ("", "")
-    """The file of the audit log, and that of its policy."""
+    """The file of the audit log, and the file of its policy."""
     without_owners: bool
     skip_damaged: bool
     skip_invalid: bool

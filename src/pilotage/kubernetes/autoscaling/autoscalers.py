@@ -40,7 +40,7 @@ class AutoscalerStrategy(Strategy):
 
 
 class AutoscalerV1Strategy(Strategy):
-    """Autoscalers of version v1: each step is that of v2, on the object in v2."""
+    """Autoscalers of version v1: each step is done as for v2, on the object in v2."""
 
     @property
     def _v2(self) -> AutoscalerStrategy:

@@ -35,7 +35,7 @@ def _translated(metric: Document, translations: dict[str, _Translation], field: 
 
 
 def _given(**values: Any) -> Document:
-    """Without what is absent. The order is that of the fields in Go, because texts are compared."""
+    """Without what is absent. The order is the order of the fields in Go, because texts are compared."""
     return {key: value for key, value in values.items() if value is not None}
 
 

@@ -133,7 +133,8 @@ def _validate_changes(document: Document, old: Document) -> Iterator[Cause]:
 
 
 def _validate_template_changes(document: Document, old: Document) -> Iterator[Cause]:
-    """The template is immutable, except that of a suspended Job without pods: where they go, and their resources."""
+    """The template is immutable, except the template of a suspended Job without pods: where they go, and their
+    resources."""
     template, was = document["spec"].get("template") or {}, old["spec"].get("template") or {}
     if not _has_mutable_template(old):
         if not same(template, was):

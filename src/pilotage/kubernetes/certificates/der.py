@@ -15,7 +15,7 @@ _PARAMETERS = (
 def sequences_problem(data: bytes, names: Sequence[str]) -> str:
     """Why the data is not sequences, each the first element of the one before; empty if it is.
 
-    `names` are those of Go's structs, which its messages have.
+    `names` are the names of Go's structs, which its messages have.
     """
     for name in names:
         if not data:
@@ -36,7 +36,7 @@ def sequences_problem(data: bytes, names: Sequence[str]) -> str:
 
 
 def _length(data: bytes) -> tuple[int, int, str]:
-    """The length of an element, where its content begins, and why it has none."""
+    """The length of an element, where its content begins, and why there is no content."""
     first = data[1]
     if first < 128:
         return first, 2, ""

@@ -62,7 +62,7 @@ class CoreEventStrategy(Strategy):
 
 
 class EventStrategy(Strategy):
-    """Events of events.k8s.io/v1: strict. Errors name the fields of core/v1, as those of Kubernetes do."""
+    """Events of events.k8s.io/v1: strict. Errors name the fields of core/v1, as Kubernetes' errors do."""
 
     def validate(self, document: Document) -> list[Cause]:
         event = to_core(document)

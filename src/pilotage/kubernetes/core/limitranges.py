@@ -99,7 +99,8 @@ def _validate_ratio(amounts: dict[str, Quantity], path: str) -> Iterator[Cause]:
 
 
 def _compared(ratio: Quantity, least: Quantity, most: Quantity) -> tuple[float, float]:
-    """The ratio, and that of the bounds: of thousandths if these fit into 64 bits. As in Go, an overflow means 0."""
+    """The ratio, and the ratio of the bounds: of thousandths if these fit into 64 bits. As in Go, an overflow means
+    0."""
     factor, small, large = (_in_64_bits(each.value()) for each in (ratio, least, most))
     thousandths = max(factor, small, large) < _MOST // 1000
     if thousandths:

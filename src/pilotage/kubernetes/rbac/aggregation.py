@@ -57,7 +57,7 @@ async def _aggregate(context: RegistryContext, prefix: str) -> int:
 
 
 def aggregated(values: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Those of the stored ClusterRoles whose rules are not those of the roles that they select, with the rules."""
+    """The stored ClusterRoles whose rules differ from the rules of the roles that they select, with the latter."""
     roles = {key: records.decode_as(_decoder, value) for key, value in values.items()}
     others = sorted(roles.values(), key=lambda role: role.metadata.name)
     return {

@@ -390,7 +390,7 @@ class LeaderElector:
         return self._now() < self._expiry()
 
     def _expiry(self) -> float:
-        """When the lease expires unless it is seen to change; that of a lease without a holder has passed."""
+        """When the lease expires unless it is seen to change; the time of a lease without a holder has passed."""
         if self._observed is None:
             return math.inf
         if not self._observed.holder_identity:

@@ -18,7 +18,7 @@ class LeaseLock:
     """A record in a Lease. Each writer adds its `labels`; other labels stay.
 
     `cluster` is the one that has the Lease. Writes to it carry the leader's term, and if it is an API server of this
-    library, it refuses those of a former leader.
+    library, it refuses writes of a former leader.
     """
 
     def __init__(

@@ -158,7 +158,7 @@ class Routes:
 
 
 def metrics_handler() -> Handler:
-    """Serves all metrics in Prometheus' text format, with those of the process and of Python."""
+    """Serves all metrics in Prometheus' text format, with metrics of the process and of Python."""
     process.register()
 
     async def answer(request: HTTPRequest) -> HTTPResponse:

@@ -43,7 +43,7 @@ def run_processes(
 
     SIGTERM and SIGINT are passed on to each process. A process that fails ends the others in order, and ProcessFailed
     is raised. Every log line has the field `process`. `metrics_bind_address` serves the metrics of all processes
-    together, and `health_probe_bind_address` serves `/healthz` and `/readyz`, which pass if those of all managers do.
+    together, and `health_probe_bind_address` serves `/healthz` and `/readyz`, which pass if they pass in all managers.
     The managers themselves are given no address.
     """
     count(processes, "processes")

@@ -167,8 +167,8 @@ def merged(
     """A record after a run: `done` has the requests that it has reconciled, with the time at which each is due again.
 
     Requests of objects that do not exist any more are removed. Of two processes, the one that has seen more counts. A
-    line that was not there `before` the run is that of another process, which may have reconciled the request later: it
-    is kept, and of two times the earlier one.
+    line that was not there `before` the run was written by another process, which may have reconciled the request
+    later: it is kept, and of two times the earlier one.
     """
     newer = {
         kind: now for kind, now in seen.items() if kind not in record.seen or now.version >= record.seen[kind].version

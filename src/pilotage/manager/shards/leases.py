@@ -1,4 +1,4 @@
-"""The members of a group as Lease objects: each member renews its own, and reads those of the others."""
+"""The members of a group as Lease objects: each member renews its own, and reads the others' Leases."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Membership:
 
 
 class MemberLeases:
-    """The Leases of a group, including that of this member."""
+    """The Leases of a group, including this member's Lease."""
 
     def __init__(self, client: Client, cluster: Cluster, membership: Membership, clock: Clock) -> None:
         self._client = client

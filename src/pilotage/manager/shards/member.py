@@ -1,5 +1,5 @@
-"""One member of a group of replicas that share the work: it renews its lease, reads those of the other members, and
-hands keys over.
+"""One member of a group of replicas that share the work: it renews its lease, reads the leases of the other members,
+and hands keys over.
 
 The loop may run in another thread than the workers, so that a blocked event loop does not lose the lease. The state
 that both use is protected by one lock.

@@ -30,7 +30,7 @@ def supervise(
     is_active: Callable[[], bool],
     on_blocked: Callable[[Block], None],
 ) -> Supervision | None:
-    """Start the supervisor of a manager, which stops at its exit; None on a loop without threads, as that of tests.
+    """Start the supervisor of a manager, which stops at its exit; None on a loop without threads, as tests have.
 
     Blocks of the loop are reported while the program `is_active`; `on_blocked` is called in the supervisor's thread.
     """

@@ -31,9 +31,9 @@ def seconds(given: Seconds, name: str, *, zero: bool = True, infinite: bool = Fa
     raise InvalidDefinition(f"{name}={given!r}: must be seconds or a timedelta{bounds}{endless}")
 
 
-def optional_seconds(given: Seconds | None, name: str, *, zero: bool = True, infinite: bool = False) -> float | None:
+def optional_seconds(given: Seconds | None, name: str) -> float | None:
     """The same for a duration that may be None."""
-    return None if given is None else seconds(given, name, zero=zero, infinite=infinite)
+    return None if given is None else seconds(given, name)
 
 
 def whole_seconds(given: Seconds, name: str, *, least: int = 0, most: int | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Pairs the items of a changed list with those of the list before: by keys, by value, by position."""
+"""Pairs the items of a changed list with the items of the list before: by keys, by value, by position."""
 
 from __future__ import annotations
 

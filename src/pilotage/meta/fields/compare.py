@@ -23,7 +23,7 @@ class FieldChanges(NamedTuple):
     written: FieldSet
 
     def ignoring(self, fields: FieldSet) -> FieldChanges:
-        """The changes without those of some fields, and of all that is below them."""
+        """The changes without changes of some fields, and of all that is below them."""
         if not fields:
             return self
         return FieldChanges(sets.without(self.removed, fields), sets.without(self.written, fields))

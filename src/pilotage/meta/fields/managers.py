@@ -94,7 +94,7 @@ def is_damaged(entries: Any) -> bool:
 
 
 def write(managers: Managers) -> list[Document]:
-    """The entries of managers: those of applies first, then by time and name."""
+    """The entries of managers: entries of applies first, then by time and name."""
     entries = [entry(manager, owned) for manager, owned in managers.items()]
     return sorted(entries, key=_rank) if len(entries) > 1 else entries
 

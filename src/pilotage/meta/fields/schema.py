@@ -137,8 +137,8 @@ class Types:
     def type_of(self, schema: Schema, *, embedded: bool = False, preserves: bool = False) -> FieldType:
         """The type that a schema describes.
 
-        If `embedded`, it is that of a whole object, whose metadata is the ObjectMeta of all kinds; if it `preserves`,
-        fields that are not declared may be there.
+        If `embedded`, it is the schema of a whole object, whose metadata is the ObjectMeta of all kinds; if it
+        `preserves`, fields that are not declared may be there.
         """
         name = reference_of(schema)
         if name is None:
@@ -161,7 +161,7 @@ class Types:
             found.exact = True
         found.always = {key: empty for key, empty in self._always(name).items() if empty != {}}
         if atomic is not None and found.is_map:
-            # The place that refers to the schema makes the map atomic: a type apart from that of other places.
+            # The place that refers to the schema makes the map atomic: a type apart from the type of other places.
             found = _type(self, self.resolve(name), embedded=False, preserves=False)
             found.atomic = atomic
         return found
@@ -243,7 +243,7 @@ class _Compiled(FieldType):
 
 
 def reference_of(schema: Schema) -> str | None:
-    """The name that a schema refers to: its `$ref`, or that of the only schema in `allOf`."""
+    """The name that a schema refers to: its `$ref`, or the `$ref` of the only schema in `allOf`."""
     branches = schema.get("allOf")
     if "$ref" not in schema and isinstance(branches, list) and len(branches) == 1:
         schema = branches[0]

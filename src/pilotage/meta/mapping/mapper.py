@@ -96,7 +96,7 @@ class RESTMapper:
     def mapping_for(self, resource: str | GroupVersionResource) -> RESTMapping:
         """The mapping for a name. Raises NoMatch, and AmbiguousMatch if several groups have it.
 
-        The core group goes before all others, as in kubectl: `events` are those of `v1`.
+        The core group goes before all others, as in kubectl: `events` are the events of `v1`.
         """
         found = self.mappings_for(resource)
         if not found:
@@ -111,10 +111,6 @@ class RESTMapper:
     def kind_for(self, resource: str | GroupVersionResource) -> GroupVersionKind:
         """The kind for a name. Raises as `mapping_for`."""
         return self.mapping_for(resource).gvk
-
-    def kinds_for(self, resource: str | GroupVersionResource) -> list[GroupVersionKind]:
-        """All kinds and versions with this name; empty if there is none."""
-        return list(dict.fromkeys(mapping.gvk for mapping in self.mappings_for(resource)))
 
     def resource_for(self, resource: str | GroupVersionResource) -> GroupVersionResource:
         """The full name of the resource for a name. Raises as `mapping_for`."""
@@ -189,7 +185,7 @@ def _grouped(named: Iterable[tuple[K, RESTMapping]]) -> dict[K, list[RESTMapping
     for name, mapping in named:
         result.setdefault(name, []).append(mapping)
     for found in result.values():
-        if len(found) > 1:  # few of them: most names are those of one resource
+        if len(found) > 1:  # few of them: most names belong to one resource
             found.sort(key=_preference)
     return result
 

@@ -52,10 +52,6 @@ class Scheme:
         """Whether there is a type for this kind."""
         return self.type_for(gvk) is not None
 
-    def known_types(self) -> dict[GroupVersionKind, type[Resource]]:
-        """The types that were added, by kind; those that the fallback would find are not among them."""
-        return dict(self._types)
-
 
 def _name(type_: type) -> str:
     return f"{type_.__module__}.{type_.__qualname__}"

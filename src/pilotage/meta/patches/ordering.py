@@ -1,4 +1,4 @@
-"""The order of a merged list: that of the patch; items that the patch does not name keep their place."""
+"""The order of a merged list is the order of the patch; items that the patch does not name keep their place."""
 
 from __future__ import annotations
 

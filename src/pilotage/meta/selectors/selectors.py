@@ -160,11 +160,6 @@ class FieldSelector(Value, frozen=True):
         found = [_field_requirement(text, term) for term in sorted(_field_terms(text)) if term]
         return cls(tuple(requirement for requirement in found if requirement.field or requirement.value))
 
-    @classmethod
-    def from_fields(cls, fields: Mapping[str, str]) -> FieldSelector:
-        """Select objects with all of these fields and values."""
-        return cls(tuple(FieldRequirement(name, "=", value) for name, value in fields.items()))
-
     def matches(self, fields: Mapping[str, str]) -> bool:
         """Whether an object with these fields is selected; a missing field counts as empty."""
         return all(requirement.matches(fields) for requirement in self.requirements)

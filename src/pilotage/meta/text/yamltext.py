@@ -45,7 +45,7 @@ def read(data: bytes | str, *, limits: DocumentLimits = DEFAULT, aliases: bool =
 def read_all(data: bytes | str, *, limits: DocumentLimits = DEFAULT, aliases: bool = False) -> list[Any]:
     """All documents of a file; empty ones are skipped. Raises DecodeError.
 
-    The limits are for each document, and for each item of a List; those of the whole file are far larger.
+    The limits are for each document, and for each item of a List; the limits of the whole file are far larger.
     """
     check_file_size(len(data))
     with _errors():

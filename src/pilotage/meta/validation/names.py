@@ -139,7 +139,8 @@ def path_segment_name(value: str) -> list[str]:
 
 
 def check_segment(what: str, value: str) -> None:
-    """Raise BadRequest for a name or namespace that is not one part of a path: it would be that of something else."""
+    """Raise BadRequest for a name or namespace that is not one part of a path: it would be the path of something
+    else."""
     if not isinstance(value, str):
         raise BadRequest(f"the {what} of an object must be a str, not {type(value).__name__}")
     if "/" in value or "%" in value or value in (".", ".."):

@@ -43,7 +43,7 @@ def wrapping() -> Any:
 def declaring(variables: frozenset[tuple[str, str]], *, bindings: bool = False) -> Any:
     """An environment with these variables, by name and type; with `bindings` it has `cel.bind`.
 
-    It also has functions that can be compiled, not called: those of admission policies.
+    It also has functions that can be compiled, not called: the functions of admission policies.
     """
     types = binding("CEL expressions").Type
     extensions = _EXTENSIONS | {"bindings": 0} if bindings else _EXTENSIONS
@@ -52,7 +52,7 @@ def declaring(variables: frozenset[tuple[str, str]], *, bindings: bool = False) 
 
 
 def evaluating(variables: Iterable[str], functions: Functions) -> Any:
-    """An environment with these variables, of any type, and more functions: that of admission at run time."""
+    """An environment with these variables, of any type, and more functions, as admission needs it at run time."""
     cel = binding("CEL expressions")
     return _environment(dict.fromkeys(variables, cel.Type.DYN), more=functions)
 

@@ -169,7 +169,7 @@ def compile_expression(text: str, node: Node, *, resource: bool = False, optiona
 
 
 class Executable(NamedTuple):
-    """A program as it runs: with our functions in place of those of the engine."""
+    """A program as it runs: with our functions in place of the engine's functions."""
 
     program: Any
     tree: Expr

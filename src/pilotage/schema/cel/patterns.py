@@ -56,7 +56,7 @@ class CostMeter:
 
     @contextmanager
     def measuring(self, patterns: dict[str, Any]) -> Iterator[None]:
-        """Use this meter in the block. `patterns` are those of the rule that are compiled already."""
+        """Use this meter in the block. `patterns` are the patterns of the rule that are compiled already."""
         self._patterns |= patterns
         before, _current.meter = _current.meter, self
         try:

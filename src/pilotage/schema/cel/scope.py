@@ -1,4 +1,5 @@
-"""CEL expressions outside of schemas: those of admission and of device selectors, with the variables that they see.
+"""CEL expressions outside of schemas: expressions of admission and of device selectors, with the variables that they
+see.
 
 They are compiled here, not evaluated. A variable that is an object with known fields is declared field by field
 (`request.name`), since the engine has no types for objects; the fields in use are checked before.
@@ -23,7 +24,7 @@ Fields: TypeAlias = Mapping[str, Any]
 
 _KINDS = {"NULL": "null_type", "TIMESTAMP": "timestamp", "DURATION": "duration"}
 _UNTYPED = ("min", "max", "sum")
-"""Functions that are declared with any result here, and with that of the list in Kubernetes."""
+"""Functions that are declared with any result here, and with the result type of the list in Kubernetes."""
 _DECLARABLE = re.compile(r"(?:list\(|map\(string, )*(?:bool|int|uint|double|string|bytes|timestamp|duration)\)*")
 _SEGMENT = re.compile(r"\.\s*(\w+)")
 _UNDECLARED = re.compile(r"<input>:(\d+):(\d+): undeclared reference to '([^'.]+)(\.[^']+)'.*\n \| .*\n \| \.*\^")

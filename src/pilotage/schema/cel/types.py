@@ -83,7 +83,7 @@ def join(types: Sequence[CELType]) -> CELType:
 
 
 class TypeMatch:
-    """Compares the types of arguments with those of a declaration, and keeps what its parameters stand for."""
+    """Compares the types of arguments with the types of a declaration, and keeps what its parameters stand for."""
 
     def __init__(self) -> None:
         self._bound: dict[str, CELType] = {}

@@ -92,7 +92,7 @@ class Rules:
 
 
 def compile_rules(root: Node) -> Rules | None:
-    """Compile the rules of a schema; None if it has none."""
+    """Compile the rules of a schema; None if it has no rules."""
     compiled = _compile_node(root, resource=root.root)
     return Rules(compiled) if compiled is not None else None
 

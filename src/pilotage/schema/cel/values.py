@@ -70,7 +70,8 @@ def converter(node: Node, *, resource: bool = False) -> Convert | None:
 
 
 def typed(node: Node, variable: str, depth: int = 0) -> str | None:
-    """A CEL expression that converts dates, durations and bytes in a variable to their types; None if it has none.
+    """A CEL expression that converts dates, durations and bytes in a variable to their types; None if it has no such
+    values.
 
     They stay strings in `additionalProperties`: CEL has no expression that converts all values of a map.
     """

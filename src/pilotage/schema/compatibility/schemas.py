@@ -140,7 +140,7 @@ def _meaning(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
     if was != now:
         yield warns(path, f"the map type changed from {was} to {now}: the field managers change with the next apply")
     if old.get(_PRESERVE) and not new.get(_PRESERVE):
-        yield breaks(path, "unknown fields are no longer preserved: those of stored objects are dropped")
+        yield breaks(path, "unknown fields are no longer preserved: unknown fields of stored objects are dropped")
     if new.get(_EMBEDDED) and not old.get(_EMBEDDED):
         yield breaks(path, "it must now be a whole Kubernetes object: stored values may have no kind or apiVersion")
 

@@ -24,7 +24,8 @@ class SchemaPosition:
     resource: bool = False
     forbidden_default: str = ""
     metadata_path: tuple[str | int, ...] = ()
-    """The path from the resource around it, if the schema is that of its apiVersion, kind or metadata, or in these."""
+    """The path from the resource around it, if the schema is the schema of its apiVersion, kind or metadata, or in
+    these."""
     uncorrelated: str = ""
     """The path of the outer list whose items cannot be matched with old ones; rules inside it cannot use oldSelf."""
     branch: bool = False
@@ -40,7 +41,7 @@ class SchemaPosition:
 
 
 def places(schema: Schema, place: SchemaPosition) -> Iterator[tuple[Schema, SchemaPosition]]:
-    """A schema and all schemas in it, also those of allOf, anyOf, oneOf and not."""
+    """A schema and all schemas in it, also the schemas of allOf, anyOf, oneOf and not."""
     yield schema, place
     for name, child in (schema.get("properties") or {}).items():
         yield from places(child, _property(name, place, child))

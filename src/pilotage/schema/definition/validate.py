@@ -251,7 +251,7 @@ def _schema_causes(version: Mapping[str, Any], at: str, limits: _RuleLimits) -> 
     if content in _SOUND:
         return
     found = list(_all_schema_causes(version, schema, at, limits))
-    if not found and not has_rules(schema):  # the limits of rules are those of the definition
+    if not found and not has_rules(schema):  # the limits of rules are limits of the whole definition
         if len(_SOUND) >= _MOST_SOUND:
             _SOUND.clear()
         _SOUND.add(content)
@@ -306,7 +306,7 @@ def _all_schema_causes(
 
 
 def _around(at: str) -> Iterator[str]:
-    """A path and those of all schemas around it."""
+    """A path and the paths of all schemas around it."""
     steps = at.split(".")
     return (".".join(steps[:length]) for length in range(1, len(steps) + 1))
 

@@ -99,7 +99,7 @@ def definition_of(cls: type) -> str | None:
 
 @cache
 def _names() -> dict[str, str]:
-    """The names of all definitions by their last three parts, which are those of a module and a class."""
+    """The names of all definitions by their last three parts, which name a module and a class."""
     return {".".join(name.rsplit(".", 3)[1:]): name for name in builtin.definition_names()}
 
 

@@ -12,7 +12,7 @@ _HOLDERS = (ast.stmt, ast.excepthandler, ast.match_case)  # the nodes that can c
 
 
 def of_class(cls: type) -> str:
-    """The class's own docstring, never an inherited one; empty if it has none."""
+    """The class's own docstring, never an inherited one; empty if it has no docstring."""
     text = cls.__dict__.get("__doc__")
     return inspect.cleandoc(text) if isinstance(text, str) else ""
 

@@ -1,4 +1,4 @@
-"""The spec of a stored definition, with that of a program over it."""
+"""The spec of a stored definition, with a program's spec over it."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _SCALARS = ("string", "integer", "number", "boolean")
 
 
 def list_type(tree: ListOf) -> tuple[str, tuple[str, ...]]:
-    """The list type and its keys: those of the marker, else of the Python type, else none (atomic)."""
+    """The list type and its keys: as the marker says, else as the Python type says, else none (atomic)."""
     marker = last(tree.markers, ListType)
     return (marker.value, marker.keys) if marker is not None else (tree.list_type, tree.keys)
 

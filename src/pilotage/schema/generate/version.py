@@ -75,7 +75,7 @@ def _check_scale(key: str, path: str, place: str) -> None:
 
 
 def scale_problem(key: str, path: str, schema: Schema) -> tuple[str, str] | None:
-    """Why a path of scale is not that of a fitting field, and what to do."""
+    """Why a path of scale does not lead to a fitting field, and what to do."""
     found = resolve(schema, path)
     if isinstance(found, Unresolved):
         return f"the {key} {path!r} of scale cannot be resolved: {found.reason}", _USE_A_FIELD

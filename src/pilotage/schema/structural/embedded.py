@@ -79,7 +79,7 @@ def _version_rule(value: str) -> str:
 
 
 def _metadata_causes(metadata: Any, at: str) -> list[Cause]:
-    """The same checks as those of the metadata of a whole object, except that a name is not required."""
+    """The same checks as for the metadata of a whole object, except that a name is not required."""
     if not isinstance(metadata, dict):
         return [causes.invalid(at, metadata, "must be an object")]
     named = metadata if metadata.get("name") else {**metadata, "name": "none"}

@@ -23,7 +23,7 @@ _LONGEST_STEP = 320
 
 
 class MapKey(str):
-    """A key under `additionalProperties`: `labels[app]` in most messages, `labels.app` in those of the schema."""
+    """A key under `additionalProperties`: `labels[app]` in most messages, `labels.app` in messages about the schema."""
 
     __slots__ = ()
 

@@ -129,7 +129,7 @@ def _empty(value: dict[str, Any], scalars: frozenset[str], path: Path, dropped: 
 
 
 def _prune_metadata(value: Any, path: Path, dropped: list[str]) -> None:
-    """Prune the metadata of an embedded resource. The server handles that of the document itself."""
+    """Prune the metadata of an embedded resource. The server handles the metadata of the document itself."""
     if type(value) is dict and not value.keys() <= OBJECT_META:
         for name in value.keys() - OBJECT_META:
             del value[name]

@@ -201,7 +201,7 @@ class StructuralSchema:
             return [each.cause for each in problems]
         with suppress(TooManyProblemsError):
             check_value(self._table, default, None, None, problems)
-        if problems:  # most defaults have none
+        if problems:  # most defaults have no problems
             problems = Problems(MAXIMUM_REPORTED)
             with suppress(TooManyProblemsError):
                 check_value(Validator(of_default=True).compile(self._root), default, None, None, problems)
@@ -311,7 +311,7 @@ def _below(key: str, problem: Problem) -> Problem:
 
 
 def _of_default(cause: Cause) -> Cause:
-    """A cause for a value of a default. As in Kubernetes, its index comes after a dot, other than that of a rule."""
+    """A cause for a value of a default. As in Kubernetes, its index comes after a dot, unlike the index of a rule."""
     return Cause(cause.reason, cause.message, f".{cause.field}") if cause.field.startswith("[") else cause
 
 

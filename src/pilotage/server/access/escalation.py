@@ -81,8 +81,8 @@ class EscalationCheck:
 
 
 def _is_collection(new: Document, old: Document | None) -> bool:
-    """Whether an update changes at most what a garbage collector changes. All other updates are checked, also those of
-    a label: the writer takes part in what the object grants."""
+    """Whether an update changes at most what a garbage collector changes. All other updates are checked, also updates
+    of a label: the writer takes part in what the object grants."""
     return old is not None and _compared(new) == _compared(old)
 
 

@@ -150,7 +150,7 @@ class _Bindings:
 
 
 _Named = tuple[bool, object]
-"""Whether a name is that of a group, and the name; an unknown kind of subject has no name."""
+"""Whether a name is the name of a group, and the name; an unknown kind of subject has no name."""
 
 
 def _names(user: User) -> list[_Named]:

@@ -26,7 +26,7 @@ _BODIES = {
 
 
 def request_object(request: APIRequest, info: ResourceInfo, body: bytes) -> Any:
-    """The body of a write as JSON; None if it has none, or if it cannot be read."""
+    """The body of a write as JSON; None if there is no body, or if it cannot be read."""
     if not body:
         return None
     try:

@@ -1,4 +1,5 @@
-"""Which resources are served: the built-in ones, and those of the CRDs that are in the storage at this moment.
+"""Which resources are served: the built-in resources, and the resources of the CRDs that are in the storage at this
+moment.
 
 A definition is looked up in the storage by its name (`plural.group`) and compiled once for each version of it, so a
 resource is served from the commit of its definition on, even if another process made it.
@@ -43,7 +44,7 @@ class Catalogue:
         self._storage = storage
         self._prefix = prefix
         self._kinds = kinds
-        # The most recent: it has those of deleted definitions, too.
+        # The most recent: it has the resources of deleted definitions, too.
         self._compiled: Recent[str, tuple[int, dict[GroupVersionResource, ResourceInfo]]] = Recent(_MAX_COMPILED)
 
     def builtin(self, gvr: GroupVersionResource) -> ResourceInfo | None:
@@ -127,7 +128,7 @@ def _builtin(mapping: RESTMapping, kinds: KindSet) -> ResourceInfo:
 
 
 def strategy_for(resource: RESTMapping, kinds: KindSet) -> KindStrategy:
-    """The rules and the strategy of a built-in resource: those of its version, else those of its name."""
+    """The rules and the strategy of a built-in resource: for its version, else for its name."""
     name, version = str(resource.resource.group_resource), resource.resource.version
     found = kinds.strategies.get(f"{name}/{version}") or kinds.strategies.get(name) or NEEDED.get(name, _DEFAULT)
     served = tuple(each for each in SUBRESOURCES if each in resource.subresources)

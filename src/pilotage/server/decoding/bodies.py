@@ -130,7 +130,7 @@ def internal(
     document: Document, info: ResourceInfo, request: APIRequest, problems: FieldProblems, *, stored: bool = False
 ) -> Document:
     """Convert the document to the internal form, with metadata, and record unknown fields of built-in kinds. `stored`:
-    the metadata is that of the stored object, and needs no change.
+    the metadata is the metadata of the stored object, and needs no change.
     """
     codec, entries = info.codec, _take_entries(document, stored=stored)
     if codec is None:
@@ -264,7 +264,7 @@ def _protobuf(request: APIRequest, info: ResourceInfo) -> Document:
 
 
 def check_kind(document: Document, info: ResourceInfo, request: APIRequest) -> None:
-    """apiVersion and kind must be those of the path; a built-in kind may leave them out."""
+    """apiVersion and kind must agree with the path; a built-in kind may leave them out."""
     if document.get("kind") == info.gvk.kind and document.get("apiVersion") == info.api_version:
         return
     for field_name in ("apiVersion", "kind"):

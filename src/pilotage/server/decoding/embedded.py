@@ -1,4 +1,4 @@
-"""Resources in custom resources: their metadata is decoded as that of whole objects is."""
+"""Resources in custom resources: their metadata is decoded as the metadata of whole objects is."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def is_pretty(headers: Headers, target: str) -> bool:
 
 
 def check_shape(asked: ResponseFormat, info: ResourceInfo, *, collection: bool) -> None:
-    """Refuse the metadata of an object for a list, and that of a list for an object."""
+    """Refuse the metadata of an object for a list, and the metadata of a list for an object."""
     if asked.form is Form.METADATA and collection != asked.kind.endswith("List"):
         if info.custom and not collection:
             raise InternalError(status=Status(500, "", "content is not a list"))

@@ -306,6 +306,10 @@ def _takes_gzip(headers: http.Headers) -> bool:
     return any(part.partition(";")[0].strip() == "gzip" for part in headers.get("accept-encoding").split(","))
 
 
+KUBERNETES_VERSION = "v1.36.3"
+"""The Kubernetes that the API is modelled on."""
+
+
 def version() -> dict[str, str]:
     """The answer of `/version`: the Kubernetes that the API is modelled on, and the version of this server."""
     own = installed_version("0")
@@ -316,7 +320,7 @@ def version() -> dict[str, str]:
         "emulationMinor": "36",
         "minCompatibilityMajor": "1",
         "minCompatibilityMinor": "35",
-        "gitVersion": f"v1.36.3+pilotage.{own}",
+        "gitVersion": f"{KUBERNETES_VERSION}+pilotage.{own}",
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",

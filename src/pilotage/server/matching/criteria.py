@@ -21,7 +21,8 @@ _EVERYTHING = {"operations": _ALL, "apiGroups": _ALL, "apiVersions": _ALL, "reso
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The resource by which a request matches, and what its objects are there: not always those of the request."""
+    """The resource by which a request matches, and what its objects are there: not always the resource of the
+    request."""
 
     resource: GroupVersionResource
     kind: GroupVersionKind

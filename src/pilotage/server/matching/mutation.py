@@ -24,7 +24,7 @@ _INVALID_MANAGED_FIELDS = (
 )
 _OPERATIONS = ("add", "copy", "move", "remove", "replace", "test")
 _PATCH = APIRequest(Verb.PATCH, GroupVersionResource("", "v1", ""))
-"""The object is decoded like that of a patch, whose errors have only the reason."""
+"""The object is decoded like the object of a patch, whose errors have only the reason."""
 
 
 class Mutation:

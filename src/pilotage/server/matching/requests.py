@@ -55,7 +55,7 @@ def _resource(resource: GroupVersionResource) -> Document:
 
 
 def _options(attributes: Attributes) -> Document | None:
-    """The options of the request; a connection has none."""
+    """The options of the request; a connection has no options."""
     kind = _OPTIONS.get(attributes.operation)
     if kind is None:
         return None

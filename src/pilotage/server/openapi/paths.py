@@ -51,7 +51,7 @@ class ResourcePaths:
     """The name of the schema of its kind."""
     custom: bool = False
     list_schema: str = ""
-    """The name of the schema of a list, where it is not that of the kind with `List` behind it."""
+    """The name of the schema of a list, where it is not the name of the kind with `List` behind it."""
 
     def paths(self) -> Iterator[tuple[str, Document]]:
         """Each path with its operations."""

@@ -1,7 +1,7 @@
 """OpenAPI v2 as protobuf, which older clients of Kubernetes (kubectl before 1.29, Helm) request.
 
-The message is that of the gnostic project. A message is a sequence of fields: a number, then a varint, eight bytes, or
-text and inner messages with their length.
+The message is defined by the gnostic project. A message is a sequence of fields: a number, then a varint, eight bytes,
+or text and inner messages with their length.
 """
 
 from __future__ import annotations

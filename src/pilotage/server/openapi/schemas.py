@@ -1,4 +1,4 @@
-"""The schemas of OpenAPI: those of built-in kinds as they are, those of custom resources as their CRD declares them."""
+"""The schemas of OpenAPI: of built-in kinds as they are, of custom resources as their CRD declares them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pilotage.types import builtin
 from pilotage.types.builtin import REFERENCE
 
 _TYPICAL = "io.k8s.api.core.v1.ConfigMap"
-"""A definition whose type and metadata are described as those of all kinds."""
+"""A definition whose type and metadata are described as for all kinds."""
 _TYPICAL_LIST = "io.k8s.api.core.v1.PodList"
 _PRESERVING = "x-kubernetes-preserve-unknown-fields"
 _V2_DROPPED = ("nullable", "oneOf", "anyOf", "allOf", "not", "default", "patternProperties")

@@ -162,7 +162,7 @@ def _conflict(error: ConflictsError, request: APIRequest) -> Conflict:
 
 
 def _of_scale(conflict: applying.FieldConflict) -> applying.FieldConflict:
-    """A conflict about the replicas of an object as one about those of its Scale, which is what was applied."""
+    """A conflict about the replicas of an object as one about the replicas of its Scale, which is what was applied."""
     version = SCALE.api_version if conflict.manager.api_version else ""
     return conflict._replace(manager=conflict.manager._replace(api_version=version), path=("f:spec", "f:replicas"))
 

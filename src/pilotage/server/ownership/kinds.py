@@ -97,7 +97,7 @@ class FieldOwnership(NamedTuple):
     """The fields that a write does not set, although they are in its body."""
     versions: Versions
     created: dict[Hashable, CreatedFields]
-    """The fields of new objects by their outline, those of the last few outlines."""
+    """The fields of new objects by their outline, for the last few outlines."""
 
 
 def ownership_of(info: ResourceInfo, subresource: str) -> FieldOwnership:

@@ -64,7 +64,7 @@ def tracked_create(
 
 
 def encoded_entries(info: ResourceInfo, request: APIRequest, document: Document, now: str) -> msgspec.Raw | None:
-    """The managed fields of a new custom resource of one version, as they are stored; None if it has none.
+    """The managed fields of a new custom resource of one version, as they are stored; None if it has no managed fields.
 
     They are encoded once for all objects of one outline that one manager creates in one second.
     """

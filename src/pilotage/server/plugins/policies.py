@@ -147,8 +147,8 @@ class ValidatingAdmissionPolicy(_PolicyPlugin):
     async def _evaluate(
         self, application: Application, attributes: Attributes, objects: VersionedObjects, noted: dict[str, list[str]]
     ) -> list[_Refusal]:
-        """Evaluate a policy: returns its refusals. Warnings are added to those of the request, the values of audit
-        annotations to `noted`."""
+        """Evaluate a policy: returns its refusals. Warnings are added to the warnings of the request, the values of
+        audit annotations to `noted`."""
         from pilotage.server.matching.evaluation import Evaluator  # with CEL
         from pilotage.server.policies.validation import verdict
 

@@ -24,7 +24,7 @@ _NO_SIDE_EFFECTS = ("None", "NoneOnDryRun")
 
 
 class CallFailed(Exception):
-    """A call whose outcome the failure policy decides. The message is that of kube-apiserver."""
+    """A call whose outcome the failure policy decides. The message has kube-apiserver's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Dispatcher:
     async def call(
         self, invocation: WebhookInvocation, attributes: Attributes, objects: VersionedObjects
     ) -> WebhookDecision:
-        """Call a webhook. Its warnings are added to those of the request.
+        """Call a webhook. Its warnings are added to the warnings of the request.
 
         Raises CallFailed where the failure policy decides, and ApiError if the webhook refuses the request or if the
         request has taken too long.

@@ -82,7 +82,8 @@ async def _annotate(policy: Policy, evaluation: Evaluation, found: PolicyDecisio
 
 
 async def _message(validation: Document, evaluation: Evaluation) -> str:
-    """The message of an unfulfilled validation: that of its expression, its own, or the expression that failed."""
+    """The message of an unfulfilled validation: the result of its message expression, its own message, or the
+    expression that failed."""
     message = ""
     if text := validation.get("messageExpression"):
         try:

@@ -22,7 +22,7 @@ MOST_METADATA = ("deletionTimestamp", "selfLink", "labels", "annotations", "fina
 
 
 class DeletionRules(NamedTuple):
-    """The rules of a deletion. The defaults are those of most kinds."""
+    """The rules of a deletion. The defaults are right for most kinds."""
 
     returns_object: bool = False
     """The answer is the deleted object; else it is a Status."""
@@ -63,7 +63,7 @@ NONE = MetadataChecks(UNCHECKED, UNCHECKED)
 
 
 class Rules(Value, frozen=True, kw_only=True, eq=False):
-    """The settings of a resource. The defaults are those of a built-in one with no rules of its own."""
+    """The settings of a resource. The defaults are right for a built-in one with no rules of its own."""
 
     name_form: NameForm = "subdomain"
     generate_name_checked: bool = True
@@ -89,7 +89,7 @@ class Rules(Value, frozen=True, kw_only=True, eq=False):
     deletion: DeletionRules = DeletionRules()
     ignored: Mapping[str, tuple[tuple[str, ...], ...]] = {}
     """The paths of fields that a write of a subresource ignores, or one of the object (empty), by its name: where they
-    are not those of all kinds."""
+    are not the paths of all kinds."""
     without_table: tuple[str, ...] = ()
     """Subresources that are not printed as Tables."""
     bookmark: Mapping[str, Any] = {}
@@ -100,7 +100,7 @@ class Rules(Value, frozen=True, kw_only=True, eq=False):
     """The paths of fields whose feature is off in the release."""
     patch_types: tuple[PatchType, ...] = tuple(PatchType)
     merge_schema: Document | None = None
-    """The OpenAPI schema for strategic merge patches, if it is not that of the built-in kind."""
+    """The OpenAPI schema for strategic merge patches, if it is not the schema of the built-in kind."""
     immutable: tuple[str, ...] = ()
     """The paths of fields that an update cannot change."""
     qualified_finalizers: bool = True

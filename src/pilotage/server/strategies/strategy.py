@@ -16,7 +16,7 @@ NO_RULES = Rules()
 
 
 class Strategy:
-    """What a resource does in a write, by its rules. This class is that of a built-in one with no behaviour of its own.
+    """What a resource does in a write, by its rules. This class is for a built-in one with no behaviour of its own.
 
     Documents of built-in kinds come in the internal form of `codec`, the old object too: types are right, there
     are no nulls and no empty values (except behind pointers, as `replicas: 0`), structures that are never absent exist.

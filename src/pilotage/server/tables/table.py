@@ -34,7 +34,7 @@ _NO_TIME = "0001-01-01T00:00:00Z"
 
 
 def name_and_creation(document: Document, now: datetime) -> list[Cell]:
-    """The cells of a kind that has none of its own."""
+    """The cells of a kind without cells of its own."""
     return [cells.name(document), document["metadata"].get("creationTimestamp", _NO_TIME)]
 
 

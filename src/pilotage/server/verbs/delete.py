@@ -104,7 +104,7 @@ class Deleter:
 
     async def delete_collection(self, info: ResourceInfo, request: APIRequest) -> Page:
         """Delete each selected object. The objects as they were are the answer."""
-        Selection.of(info, request.options, check_list_options)  # its errors come before those of the delete options
+        Selection.of(info, request.options, check_list_options)  # its errors come before errors of the delete options
         deletion.check_options(request.delete)
         page = await ObjectReader(self.context).selected(info, replace(request, form=Form.OBJECT))
         warnings = list(deletion.warnings(info, request.delete))

@@ -1,4 +1,4 @@
-"""Compares the name, namespace, uid and version in a body with those of the path and of the stored object."""
+"""Compares the name, namespace, uid and version in a body with the path and with the stored object."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def set_namespace(info: ResourceInfo, request: APIRequest, metadata: Document) -
 
 
 def check_identity(info: ResourceInfo, request: APIRequest, document: Document) -> None:
-    """The name and the namespace in a body must be those of the path; without a namespace, it gets that of the path."""
+    """The name and the namespace in a body must agree with the path; without a namespace, it gets the namespace of the
+    path."""
     metadata = document["metadata"]
     name = metadata.get("name", "")
     if name != request.name:
@@ -45,12 +46,12 @@ def check_identity(info: ResourceInfo, request: APIRequest, document: Document) 
 
 
 def no_name(name: str) -> BadRequest:
-    """The 400 for a body without a name; `name` is that of the path."""
+    """The 400 for a body without a name; `name` is the name in the path."""
     return BadRequest(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
 
 
 def check_uid(info: ResourceInfo, request: APIRequest, document: Document, current: Document) -> None:
-    """The uid in a body must be that of the stored object."""
+    """The uid in a body must be the uid of the stored object."""
     uid = document["metadata"].get("uid")
     if uid and uid != (known := current["metadata"]["uid"]) and info.rules.uid_precondition:
         message = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {known}"

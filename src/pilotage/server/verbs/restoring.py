@@ -1,7 +1,7 @@
 """Why the result of a strategic patch is not an object of its kind, in kube-apiserver's words.
 
-kube-apiserver restores a Go struct from the patched document, so that its words are those of Go's kinds. Tests search
-for them, those of kubectl among them.
+kube-apiserver restores a Go struct from the patched document, so that its words are the names of Go's kinds. Tests
+search for them, kubectl's tests among them.
 """
 
 from __future__ import annotations
@@ -50,6 +50,6 @@ def _is_map(path: list[str], schema: MergeSchema) -> bool:
     """Whether the keys of the object at `path` are data."""
     at: MergeSchema | None = schema
     for step in path:
-        if at is not None and not step.isdecimal():  # an index: the schema is that of the items already
+        if at is not None and not step.isdecimal():  # an index: the schema is already the schema of the items
             at = at.child(step)
     return isinstance(at, ValuesSchema)

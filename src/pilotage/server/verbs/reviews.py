@@ -47,7 +47,7 @@ class Reviewer:
         self._context = context
         self._authorizer = authorizer
         self.tokens = Authenticator({}, context.service_accounts)
-        """Authenticates tokens: those of service accounts, and others if the server has them."""
+        """Authenticates tokens: tokens of service accounts, and others if the server has them."""
         self._answers: dict[str, Callable[[Document, APIRequest], Awaitable[None]]] = {
             "localsubjectaccessreviews": self._answer_subject,
             "selfsubjectaccessreviews": self._answer_self,

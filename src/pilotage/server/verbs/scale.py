@@ -113,7 +113,7 @@ class Scaler:
 
 def _reader_of_body(info: ResourceInfo, request: APIRequest) -> NextScale:
     document, problems = bodies.read(request, info)
-    document["metadata"].pop("managedFields", None)  # those of the object are not set through its Scale
+    document["metadata"].pop("managedFields", None)  # the object's managed fields are not set through its Scale
     warnings = problems.report(request, info)
     check_identity(info, request, document)
     return lambda _: (document, warnings)
@@ -151,7 +151,7 @@ def _next_object(info: ResourceInfo, old: Document, scale: Document, paths: Scal
 
 
 def _scale_info(info: ResourceInfo) -> ResourceInfo:
-    """The resource info for bodies and patches of a scale: the kind is Scale, the resource that of the object."""
+    """The resource info for bodies and patches of a scale: the kind is Scale, the resource is the object's."""
     return replace(
         info,
         mapping=replace(info.mapping, gvk=SCALE),
@@ -176,7 +176,8 @@ def _projection(info: ResourceInfo, paths: ScalePaths) -> Projection:
 
 
 def _show_managers(info: ResourceInfo, scale: Document, document: Document, now: str) -> None:
-    """Add the managed fields of a Scale, in place: the owner of the replicas of the object owns those of the Scale."""
+    """Add the managed fields of a Scale, in place: the owner of the replicas of the object owns the replicas of the
+    Scale."""
     entries: list[Document] = []
     for entry in document["metadata"].get("managedFields") or ():
         if not owns(entry, replicas_path(info, entry)):

@@ -32,7 +32,7 @@ _document = msgspec.json.Decoder().decode
 
 
 _ZEROS = {"spec.hostNetwork": "false", "spec.unschedulable": "false", "status.replicas": "0", "status.successful": "0"}
-"""What absent values of built-in kinds count as; that of any other is an empty text."""
+"""What absent values of built-in kinds count as; any other absent value counts as an empty text."""
 
 
 class Selection:

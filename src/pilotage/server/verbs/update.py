@@ -195,7 +195,7 @@ def _attributes(
 
 def _mutated(info: ResourceInfo, attributes: Attributes, wanted: Document, projection: Projection | None) -> Document:
     """The next state of an object after admission has changed it, or its projection, in place. Raises Conflict and
-    BadRequest for another version or namespace than that of the request, as if the client had sent it."""
+    BadRequest for another version or namespace than the request's, as if the client had sent it."""
     if projection is not None:
         return projection.write(wanted, attributes.new) if attributes.new is not None else wanted
     set_namespace(info, attributes.request, wanted["metadata"])
@@ -210,7 +210,7 @@ def _decode(info: ResourceInfo, request: APIRequest) -> tuple[Document, list[str
 
 
 def has_one_form(info: ResourceInfo) -> bool:
-    """Whether the documents of a resource have no other form than that of their bytes."""
+    """Whether the documents of a resource have no other form than their bytes."""
     return info.custom and not info.rules.decorated
 
 

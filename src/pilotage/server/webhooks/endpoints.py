@@ -40,7 +40,7 @@ class WebhookTarget:
     path: str
     service: ServiceReference | None = None
     ca_bundle: str = field(default="", repr=False)
-    """The certificates that are trusted, in base64; empty: those of the system."""
+    """The certificates that are trusted, in base64; empty: the system's certificates."""
 
     @classmethod
     def of(cls, client_config: Mapping[str, Any]) -> WebhookTarget:
@@ -110,7 +110,7 @@ class Services:
         """A host and a port to connect to, and a hint for the case that it fails.
 
         Raises OSError if the Service or its port does not exist. A cluster IP cannot be reached outside of a cluster,
-        so the address is that of a ready endpoint; without one, the DNS of this machine may resolve the Service.
+        so the address is the address of a ready endpoint; without one, the DNS of this machine may resolve the Service.
         """
         place = f"{reference.namespace}/{reference.name}"
         service = await self._get(f"core/services/{place}")

@@ -1,4 +1,4 @@
-"""Commits the operations of a request: those of a leader only while its term as the holder of a Lease lasts."""
+"""Commits the operations of a request: a leader's operations only while its term as the holder of a Lease lasts."""
 
 from __future__ import annotations
 

@@ -26,11 +26,11 @@ _JSON = ("", JSON)
 NOTHING_TO_DO: Mapping[str, str] = {
     "bodies.read": "the body begins as a stored object of the kind does, is JSON, and has no field twice",
     "meta.wipe": "minimal metadata has no field that only the server sets",
-    "set_namespace": "the namespace is that of the path",
+    "set_namespace": "the namespace is the namespace of the path",
     "accepts": "it is called: the schema accepts the object as it is",
     "_check_version": "minimal metadata has no resource version",
     "_drop_empty_lists": "only built-in kinds have such lists",
-    "info.default": "only a built-in kind has these defaults; the strategy of such a resource has none",
+    "info.default": "only a built-in kind has these defaults; the strategy of such a resource has no defaults",
     "schema.is_complete": "an accepted object is complete",
     "schema.prune": "an accepted object has no unknown field",
     "schema.default": "an accepted object has all defaults",
@@ -45,7 +45,7 @@ NOTHING_TO_DO: Mapping[str, str] = {
     "meta.reset": "minimal metadata has nothing to drop; the uid, the time and the generation are set",
     "info.codec.drop_disabled": "only a built-in kind has a codec",
     "info.strategy.prepare_for_create": "an accepted object has no status to drop",
-    "info.strategy.warnings": "such a resource has none",
+    "info.strategy.warnings": "such a resource has no warnings",
     "info.strategy.privileges": "only a built-in kind has fields that need the label of a namespace",
     "privilege_causes": "only a built-in kind has fields that need the label of a namespace",
     "meta.create_causes": "minimal metadata is valid",
@@ -76,7 +76,7 @@ def one_pass_value(context: RegistryContext, info: ResourceInfo, request: APIReq
     except DecodeError:
         return None
     metadata = document["metadata"]
-    # With another namespace, or none, than that of the path, there is something to set or to refuse.
+    # With another namespace than the path, or none, there is something to set or to refuse.
     if not is_minimal(metadata) or metadata.get("namespace", "") != request.namespace or not accepts(info, document):
         return None
     if not is_encoded(request) and duplicate_fields(body, document):

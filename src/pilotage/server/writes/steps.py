@@ -32,7 +32,7 @@ def default_create(
     """As `default`, and whether the new object is accepted: complete and valid as it is. Then it needs no validation,
     unless admission changes it.
     """
-    namespace = document["metadata"].get("namespace", "")  # it may be that of the path
+    namespace = document["metadata"].get("namespace", "")  # it may be the namespace of the path
     if problems.minimal_metadata and not (namespace and dns_1123_label(namespace)) and accepts(info, document):
         return True, problems.report(request, info)
     return False, default(info, request, document, problems)

@@ -149,7 +149,7 @@ async def _prepare_stored(
 async def _conditions(context: RegistryContext, info: ResourceInfo, namespace: str, name: str) -> list[Operation]:
     """Further conditions of the commit, and further objects that it creates."""
     conditions: list[Operation] = []
-    if info.custom:  # else an object could be created after its definition was found to have none
+    if info.custom:  # else an object could be created after its definition was found to have no objects
         conditions.append(Check(info.definition_key, info.definition_revision))
     if info.namespaced and context.namespace_lifecycle:
         entry = await context.storage.get(f"{context.prefix}{NAMESPACES}{namespace}")

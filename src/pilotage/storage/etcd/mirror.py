@@ -71,7 +71,7 @@ class Mirror:
         self._waiting.append((revision, reached))
         self._behind.set()
         try:
-            # Less than a reader waits in all, so that it gets this error and not that of its own wait.
+            # Less than a reader waits in all, so that it gets this error and not the error of its own wait.
             for _ in range(max(1, round(self._client.timeouts.total / _SLOW_SECONDS) - 1)):
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_SLOW_SECONDS):
@@ -182,7 +182,7 @@ class Mirror:
                 del events[:whole]
             elif response.fragment:
                 continue
-            # Its header has the revision of etcd, not that of the events sent so far: it is not progress.
+            # Its header has the revision of etcd, not the revision of the events sent so far: it is not progress.
             elif response.created:
                 self._established = True
             else:
@@ -283,7 +283,7 @@ def check_revision(client: EtcdClient, known: int, revision: int) -> None:
 
 
 def _whole_revisions(events: Sequence[Any]) -> int:
-    """The number of events before those of the last revision, of which more may follow."""
+    """The number of events before the events of the last revision, of which more may follow."""
     return bisect_left(events, _revision(events[-1]), key=_revision) if events else 0
 
 

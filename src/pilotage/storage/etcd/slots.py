@@ -1,8 +1,8 @@
 """Slots: small keys that are written together with a commit, and show whether it took effect if its response is lost.
 
 Each commit has a slot of its own while it runs, and is conditional on the slot's revision. So it takes effect once,
-even if it is sent several times, and the revision of the slot in etcd is that of the commit. A slot has a lease: etcd
-removes the slots of a program that was killed.
+even if it is sent several times, and the revision of the slot in etcd is the revision of the commit. A slot has a
+lease: etcd removes the slots of a program that was killed.
 """
 
 from __future__ import annotations

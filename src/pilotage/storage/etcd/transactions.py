@@ -63,7 +63,7 @@ def slot_revision(operations: Sequence[Operation], response: Any) -> int:
 def conflict(operations: Sequence[Operation], response: Any) -> RevisionConflict:
     """The first condition that did not hold."""
     at = [_revision(part.response_range) for part in response.responses]
-    for operation, revision in zip(operations, at, strict=False):  # the last one may be that of a slot
+    for operation, revision in zip(operations, at, strict=False):  # the last one may be the revision of a slot
         if operation.expected is not None and operation.expected != revision:
             return RevisionConflict(operation.key, revision)
         if type(operation) is Delete and revision == 0:

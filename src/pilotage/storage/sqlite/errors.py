@@ -14,7 +14,8 @@ _DAMAGED = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.SQLError
 
 
 def translate(error: apsw.Error | OSError, path: str, system_errno: int = 0) -> StorageError:
-    """The StorageError for an error of SQLite or of the system. `system_errno` is that of SQLite's connection."""
+    """The StorageError for an error of SQLite or of the system. `system_errno` is the number that SQLite's connection
+    has."""
     if isinstance(error, OSError):
         return _of_system(error, path)
     if isinstance(error, _DAMAGED):
@@ -72,7 +73,7 @@ def _of_system(error: OSError, path: str) -> StorageError:
     where = error.filename or path
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return StorageError(
-            f"{where} cannot be written ({error.strerror}): check its owner and mode, and those of its folder"
+            f"{where} cannot be written ({error.strerror}): check the owner and mode of it and its folder"
         )
     return StorageError(f"{path} cannot be opened: {where}: {error.strerror or error}")
 

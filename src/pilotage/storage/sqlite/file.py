@@ -99,7 +99,7 @@ def read_only(path: str) -> StorageReadOnly | None:
 
 
 def mode_of(path: str) -> int:
-    """The permissions of the files beside it: those of the file; for a new one, the owner only."""
+    """The permissions of the files beside it: the permissions of the file; for a new one, the owner only."""
     try:
         return stat.S_IMODE(os.stat(path).st_mode) & 0o666
     except FileNotFoundError:
@@ -210,11 +210,11 @@ def sync(path: str) -> None:
 
 
 def _real_path(path: str) -> str:
-    """The path without links and tilde. Raises StorageError for one that ends as that of a folder does: without its end
-    it would be the path of a file, which another command would not find."""
+    """The path without links and tilde. Raises StorageError for one that ends as the path of a folder does: without its
+    end it would be the path of a file, which another command would not find."""
     if os.path.basename(path) in ("", ".", ".."):
         example = os.path.join(path, "demo.db")
-        raise StorageError(f"{path} is the path of a folder; give that of a file, such as {example}")
+        raise StorageError(f"{path} is the path of a folder; give the path of a file, such as {example}")
     return os.path.realpath(os.path.expanduser(path))
 
 

@@ -124,7 +124,7 @@ class ReadOnlyLog(Log):
         return connect_read_only(self.path)
 
     def data_version(self) -> int:
-        """SQLite's number is that of a connection; each transaction may have more."""
+        """SQLite's number is the number of a connection; each transaction may have more."""
         return self._transactions
 
     def checkpoint_due(self) -> bool:

@@ -30,7 +30,7 @@ class SqliteStorage(HistoryStorage):
     """A Storage in a file; it belongs to the event loop that opened it.
 
     `await SqliteStorage.open(path)` reads the file in a thread. `SqliteStorage(path)` reads it at once, which blocks
-    the event loop for as long as that takes. The arguments are those of `open`.
+    the event loop for as long as that takes. The arguments are the arguments of `open`.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class SqliteStorage(HistoryStorage):
     ) -> SqliteStorage:
         """Open or create the file. Raises StorageError if that fails, StorageBroken for a damaged file.
 
-        `first_revision` is that of a new file, as for a storage in memory.
+        `first_revision` is the first revision of a new file, as for a storage in memory.
         """
         count(max_value_bytes, "max_value_bytes", least=1)  # before a file is created
         opened = await asyncio.to_thread(Opening, fspath(path), _loop(path), max_history_bytes, first_revision)

@@ -45,8 +45,8 @@ class ManagedCertificates:
         validity: Validity | None = None,
         check_seconds: Seconds = CHECK_SECONDS,
     ) -> None:
-        """The Secret `name` in `namespace`, for a server at `hosts`. `validity` is that of its certificates, and the
-        Secret is checked each `check_seconds`."""
+        """The Secret `name` in `namespace`, for a server at `hosts`. `validity` is the validity of its certificates,
+        and the Secret is checked each `check_seconds`."""
         certificates.check_available("webhook")
         self.validity = validity or Validity()
         self.name, self.namespace = name, namespace
@@ -139,7 +139,7 @@ def _data(state: SecretState) -> dict[str, str]:
 
 
 def _state(data: Mapping[str, str]) -> SecretState | None:
-    """The state in a Secret; None if it has none, or one that cannot be used: then it is made again."""
+    """The state in a Secret; None if it has no state, or one that cannot be used: then it is made again."""
     try:
         parts = {key: base64.b64decode(data[key]) for key in _KEYS if key in data}
         current = Certificate(parts["authority.crt"], parts["authority.key"])

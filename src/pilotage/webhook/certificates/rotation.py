@@ -90,7 +90,7 @@ def is_due(certificate: Certificate, now: datetime) -> bool:
 
 
 def _all_hosts(hosts: Sequence[str], state: SecretState) -> list[str]:
-    """Our hosts, and those of other replicas that are in the certificate already: all replicas share it."""
+    """Our hosts, and the hosts of other replicas that are in the certificate already: all replicas share it."""
     others = sorted(certificates.hosts(state.serving).difference(hosts))
     return [*hosts, *others[:_MAX_HOSTS]]
 

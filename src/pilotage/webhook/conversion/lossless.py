@@ -66,7 +66,7 @@ def restored(base: Any, new: Any, saved: Any) -> Any:
 
 
 def without_saved(document: Document) -> Document:
-    """The document without annotations of this module; the same one if it has none."""
+    """The document without annotations of this module; the same document if it has no such annotation."""
     annotations = document.get("metadata", {}).get("annotations") or {}
     kept = {key: value for key, value in annotations.items() if not key.startswith(PREFIX)}
     if len(kept) == len(annotations):

@@ -16,7 +16,7 @@ from pilotage.controller.options import ControllerOptions
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.types.apps.v1 import ControllerRevision, DaemonSet
 from pilotage.types.core.v1 import Node, Pod
-from pilotage.workloads.context import Context
+from pilotage.workloads.context import BURST, Context
 from pilotage.workloads.daemonsets.nodes import daemon_sets_of_node
 from pilotage.workloads.daemonsets.reconciler import DaemonSetReconciler
 from pilotage.workloads.pods.orphans import adopters
@@ -32,7 +32,7 @@ def setup(context: Context) -> None:
     for kind in (Pod, ControllerRevision):
         builder.watches(kind, adopters(context.manager.cache, DaemonSet, _selects))
     builder.watches(Node, daemon_sets_of_node(context))
-    builder.with_options(ControllerOptions(max_concurrent_reconciles=CONCURRENT_SYNCS))
+    builder.with_options(ControllerOptions(max_concurrent_reconciles=CONCURRENT_SYNCS, debounce=BURST))
     builder.complete(DaemonSetReconciler(context).reconcile)
 
 

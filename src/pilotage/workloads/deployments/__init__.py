@@ -20,7 +20,7 @@ from pilotage.meta.owners import controller_of
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.types.apps.v1 import Deployment, ReplicaSet
 from pilotage.types.core.v1 import Pod
-from pilotage.workloads.context import Context
+from pilotage.workloads.context import BURST, Context
 from pilotage.workloads.deployments.reconciler import DeploymentReconciler
 from pilotage.workloads.pods.orphans import adopters
 
@@ -33,7 +33,7 @@ def setup(context: Context) -> None:
     builder = ControllerBuilder(context.manager).for_(Deployment).owns(ReplicaSet).named("deployment-controller")
     builder.watches(ReplicaSet, adopters(context.manager.cache, Deployment, _selects))
     builder.watches(Pod, _waiting_for_pods(context))
-    builder.with_options(ControllerOptions(max_concurrent_reconciles=CONCURRENT_SYNCS))
+    builder.with_options(ControllerOptions(max_concurrent_reconciles=CONCURRENT_SYNCS, debounce=BURST))
     builder.complete(DeploymentReconciler(context).reconcile)
 
 

@@ -65,7 +65,7 @@ class JobReconciler:
         for type_, reason, message in sync.notes:
             self._recorder.event(job, type_, reason, message)
         sync.waits += [left] if (left := finishing.until_deadline(job, now)) is not None and not sync.finish else []
-        await self._track(request, sync)
+        await self._track(request, sync, changed=sync.note_counts())
         if errors:
             raise errors[0]
         return Result(requeue_after=max(min(sync.waits), timedelta(microseconds=1))) if sync.waits else Result()
@@ -137,10 +137,9 @@ class JobReconciler:
                 raise
         sync.active += 1
 
-    async def _track(self, request: Request, sync: Sync) -> None:
-        """Count the Pods that have ended, and end the Job."""
+    async def _track(self, request: Request, sync: Sync, *, changed: bool) -> None:
+        """Count the Pods that have ended, and end the Job. `changed`: whether the status must be written."""
         seen, job = sync.seen, sync.seen.job
-        changed = sync.note_counts()
         counted = counting.count_ended(seen, sync.finish)
         changed = counting.note_interim(status_of(job), sync.finish) or changed or counted.has_changed
         final = sync.final_condition()

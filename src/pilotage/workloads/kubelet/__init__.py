@@ -5,6 +5,7 @@ from __future__ import annotations
 from pilotage.controller.builder import ControllerBuilder
 from pilotage.types.core.v1 import Node, Pod
 from pilotage.workloads.context import Context
+from pilotage.workloads.kubelet.heartbeats import Heartbeats
 from pilotage.workloads.kubelet.kubelet import Kubelet
 from pilotage.workloads.kubelet.reporter import NodeReporter
 
@@ -23,9 +24,12 @@ def setup(context: Context) -> None:
             of_pods.reconcile_object(pod.name, pod.namespace)
 
     def on_faults() -> None:
+        kubelet.faults_changed()
         for name in context.nodes.names:
             for pod in context.pods.on_node(name):
                 of_pods.reconcile_object(pod.name, pod.namespace)
 
+    if context.manager.cluster.server_url and not context.options.chooses("node-lifecycle-controller"):
+        context.manager.add(Heartbeats(context))
     context.nodes.subscribe(on_node)
     context.faults.subscribe(on_faults)

@@ -214,6 +214,13 @@ class Life:
         self.status.ready, self.status.started = False, False
 
 
+def start_delay(container: Container, moment: Moment) -> float:
+    """The seconds from the admission of a Pod to the first change of its first container."""
+    behaviour = moment.behaviour(container)
+    is_there = container.image_pull_policy != "Always" and container.image in moment.images
+    return behaviour.mount_seconds + (0.0 if behaviour.pull_error or is_there else behaviour.pull_seconds)
+
+
 def waiting_status(container: Container, reason: str) -> ContainerStatus:
     """The status of a container that has not been started."""
     return ContainerStatus(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from itertools import count
+
+import msgspec
 
 from pilotage.controller.event import Event
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result
 from pilotage.errors import Conflict, NotFound
+from pilotage.meta.scalars.hooks import enc_hook
 from pilotage.types.core.v1 import Container, Pod
 from pilotage.workloads.context import Context
 from pilotage.workloads.faults.behaviour import Behaviour
@@ -22,61 +26,95 @@ _POD_NETWORK = (10, 244)
 _Key = tuple[str, str]
 
 
+@dataclass(slots=True)
+class _Known:
+    """What is known of a Pod beyond its object."""
+
+    uid: str
+    memory: Memory = field(default_factory=Memory)
+    written: str = ""
+    """The resource version of the last write of the kubelet."""
+    next: datetime | None = None
+    """When there is something to do again."""
+
+    def waits(self, version: str, now: datetime) -> bool:
+        """Whether no other writer has changed the Pod since the last write, and nothing is due."""
+        return self.written == version and (self.next is None or self.next > now)
+
+
+_encoded = msgspec.json.Encoder(enc_hook=enc_hook).encode
+
+
 class Kubelet:
     """Reconciles each Pod on a simulated node: takes the steps that are due, and comes back when the next one is."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._recorder = context.recorder("kubelet")
-        self._memory: dict[_Key, tuple[str, Memory]] = {}
-        self._written: dict[_Key, str] = {}
+        self._known: dict[_Key, _Known] = {}
         self._images: dict[str, set[str]] = {}
         self._addresses = count(1)
 
     def concerns(self, event: Event) -> bool:
         """Whether an event is about a Pod on a simulated node, and not the result of a write of the kubelet itself."""
         pod = self._context.pods.get(event.namespace, event.name)
+        known = self._known.get((event.namespace, event.name))
         if pod is None:
-            return (event.namespace, event.name) in self._memory
-        return self._context.nodes.is_alive(pod.node) and self._written.get(pod.key) != pod.resource_version
+            return known is not None
+        return self._context.nodes.is_alive(pod.node) and (known is None or known.written != pod.resource_version)
 
     async def reconcile(self, request: Request) -> Result | None:
         """Take the steps of one Pod that are due."""
         context, key = self._context, (request.namespace, request.name)
         view = context.pods.get(*key)
         if view is None:
-            self._forget(key)
+            self._known.pop(key, None)
+            context.progress.set(key, None)
             return None
         if not context.nodes.is_alive(view.node):
             return None
-        before = await context.client.get(Pod, request)
-        pod = await context.client.get(Pod, request)  # changed below
-        moment = self._moment(pod, view.node, key)
+        known = self._known_of(key, view.uid)
+        if known.waits(view.resource_version, context.clock()):
+            return self._later(known)
+        pod = await context.client.get(Pod, request)
+        before = _encoded(pod.status)
+        moment = self._moment(pod, view.node, known)
         is_over = next_step(pod, moment)
-        if pod.status != before.status and not await self._write(pod, key):
+        if _encoded(pod.status) != before and not await self._write(pod, known):
             return Result(requeue=True)
         for event in moment.events:
             self._recorder.event(pod, event.type, event.reason, event.message, field_path=event.field_path)
+        known.next = moment.next
         context.progress.set(key, moment.next if moment.is_progress and not is_over else None)
         if is_over and pod.metadata.deletion_timestamp is not None:
             await self._remove(pod)
             return None
-        if moment.next is None:
-            return None
-        return Result(requeue_after=max((moment.next - moment.now).total_seconds(), 0.001))
+        return self._later(known)
 
-    def _moment(self, pod: Pod, node: str, key: _Key) -> Moment:
-        uid, memory = self._memory.get(key, ("", Memory()))
-        if uid != pod.metadata.uid:
-            memory = Memory()
-            self._memory[key] = pod.metadata.uid, memory
-            if problem := annotation_problem(pod):
-                self._recorder.event(pod, "Warning", "InvalidFault", problem)
+    def faults_changed(self) -> None:
+        """Each Pod is looked at again, whatever was due before."""
+        for known in self._known.values():
+            known.next = self._context.clock()
+
+    def _later(self, known: _Known) -> Result | None:
+        if known.next is None:
+            return None
+        return Result(requeue_after=max((known.next - self._context.clock()).total_seconds(), 0.001))
+
+    def _known_of(self, key: _Key, uid: str) -> _Known:
+        known = self._known.get(key)
+        if known is None or known.uid != uid:
+            known = self._known[key] = _Known(uid)
+        return known
+
+    def _moment(self, pod: Pod, node: str, known: _Known) -> Moment:
+        if not known.written and (problem := annotation_problem(pod)):
+            self._recorder.event(pod, "Warning", "InvalidFault", problem)
         return Moment(
-            now=_now(self._context),
+            now=self._context.clock(),
             behaviour=partial(self._behaviour, pod),
             images=self._images.setdefault(node, set()),
-            memory=memory,
+            memory=known.memory,
             ip=self._next_address,
             host_ip=host_ip(node),
         )
@@ -92,7 +130,7 @@ class Kubelet:
         first, second = _POD_NETWORK
         return f"{first}.{second + number // 65_000}.{number // 250 % 260}.{number % 250 + 2}"
 
-    async def _write(self, pod: Pod, key: _Key) -> bool:
+    async def _write(self, pod: Pod, known: _Known) -> bool:
         """Write the status; False if the Pod has changed in the meantime."""
         try:
             await self._context.client.update_status(pod)
@@ -100,7 +138,7 @@ class Kubelet:
             return False
         except NotFound:
             return True
-        self._written[key] = pod.metadata.resource_version
+        known.written = pod.metadata.resource_version
         return True
 
     async def _remove(self, pod: Pod) -> None:
@@ -111,12 +149,3 @@ class Kubelet:
             await self._context.client.delete(pod, grace_period_seconds=0, uid=pod.metadata.uid)
         except (NotFound, Conflict):
             return
-
-    def _forget(self, key: _Key) -> None:
-        self._memory.pop(key, None)
-        self._written.pop(key, None)
-        self._context.progress.set(key, None)
-
-
-def _now(context: Context) -> datetime:
-    return context.clock()

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from pilotage.types.core.v1 import Container, ContainerStatus, HostIP, Pod, PodIP, PodSpec, PodStatus
 from pilotage.workloads.kubelet.conditions import conditions_of, is_initialized, is_sidecar, phase_of
-from pilotage.workloads.kubelet.containers import Life, waiting_status
+from pilotage.workloads.kubelet.containers import Life, start_delay, waiting_status
 from pilotage.workloads.kubelet.moment import Moment
 
 
@@ -30,7 +30,8 @@ def next_step(pod: Pod, moment: Moment) -> bool:
     if status.start_time is None:
         status.start_time = moment.now
         statuses = _first_statuses(pod.spec)
-        moment.is_due(moment.now, _ADMISSION)
+        first = next(iter((*pod.spec.init_containers, *pod.spec.containers)))
+        moment.is_due(moment.now, max(_ADMISSION, start_delay(first, moment)))
     else:
         _advance(pod, statuses, status.start_time, moment)
     _set_status(pod, status, statuses, moment)
@@ -38,7 +39,7 @@ def next_step(pod: Pod, moment: Moment) -> bool:
 
 
 _ADMISSION = 0.001
-"""Seconds between the first status and the next look: a Pod is seen before its containers start."""
+"""Seconds between the first status and the next look at least: a Pod is seen before its containers start."""
 
 
 def _first_statuses(spec: PodSpec) -> dict[str, ContainerStatus]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.owners import set_controller_reference
 from pilotage.types.apps.v1 import ControllerRevision
-from pilotage.workloads.revisions.data import Owner, revision_hash, revision_name, stored_data
+from pilotage.workloads.revisions.data import Owner, defaulted_data, revision_hash, revision_name, stored_data
 
 HASH_LABEL = "controller.kubernetes.io/hash"
 
@@ -33,6 +34,27 @@ def next_number(revisions: Sequence[ControllerRevision]) -> int:
 def equal_to(revisions: Iterable[ControllerRevision], data: bytes) -> list[ControllerRevision]:
     """The revisions with this data, in their order."""
     return [revision for revision in revisions if stored_data(revision) == data]
+
+
+class Found(NamedTuple):
+    """The revision that stores a template already."""
+
+    revision: ControllerRevision
+    is_newest: bool
+    """Else it is one that was rolled back to, and gets a new number."""
+
+
+def stored_as(revisions: Sequence[ControllerRevision], data: bytes) -> Found | None:
+    """The revision with this data, of revisions in order; None where a new one is needed.
+
+    The newest one counts also if an older release has written it, in another form.
+    """
+    equal = equal_to(revisions, data)
+    if equal:
+        return Found(equal[-1], equal[-1] is revisions[-1])
+    if revisions and defaulted_data(revisions[-1]) == data:
+        return Found(revisions[-1], is_newest=True)
+    return None
 
 
 def new_revision(owner: Owner, data: bytes, number: int, collision_count: int | None) -> ControllerRevision:

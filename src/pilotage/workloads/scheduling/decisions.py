@@ -14,6 +14,7 @@ from pilotage.workloads.scheduling.placement import NodeInfo, Placement, PodInfo
 from pilotage.workloads.scheduling.requirements import Verdict
 
 NO_NODES = "no nodes available to schedule pods"
+CONFLICT = "pod affinity terms conflict"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 _TAINTS, _AFFINITY, _SPREAD = 3, 2, 2
 """The weights of the scores, beside 1 for the resources."""

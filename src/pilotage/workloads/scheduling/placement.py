@@ -101,6 +101,8 @@ class Placement:
         """How many Pods of a controller each node has."""
         self.namespaces: dict[str, Mapping[str, str]] = {}
         """The labels of namespaces."""
+        self.preempted: set[str] = set()
+        """The uids of Pods that were deleted to make room."""
         self._infos: dict[str, NodeInfo] = {}
         self._where: dict[Key, tuple[PodInfo, str]] = {}
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from pilotage.codec.defaults.resources import Amounts, total
-from pilotage.kubernetes.core.pods.containers.resources import parsed, pod_total
+from pilotage.codec.defaults.resources import Amounts, of_pods, total
+from pilotage.kubernetes.core.pods.containers.resources import parsed
 from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.documents import Document
 from pilotage.meta.forms import reader_of
@@ -233,7 +233,8 @@ _ANYWAY = "ScheduleAnyway"
 def amounts_of(spec: Document) -> dict[str, int]:
     """The resources that a Pod requests: containers and sidecars together, or the largest of its init containers, or
     those of the Pod as a whole; and the overhead of its runtime class."""
-    amounts = pod_total(spec, "requests")
+    own = parsed((spec.get("resources") or {}).get("requests"))
+    amounts = total(spec, "requests") | {name: amount for name, amount in own.items() if of_pods(name)}
     for name, amount in parsed(spec.get("overhead")).items():
         amounts[name] = amounts[name] + amount if name in amounts else amount
     return {name: whole(name, amount) for name, amount in amounts.items() if amount}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from pilotage.cache.event import InformerEvent
 from pilotage.client.client import Client
 from pilotage.errors import Conflict, NotFound
@@ -13,7 +11,8 @@ from pilotage.types.policy.v1 import PodDisruptionBudget
 from pilotage.workloads.context import Context
 from pilotage.workloads.pods.conditions import set_pod_condition
 from pilotage.workloads.pods.view import PodView
-from pilotage.workloads.scheduling.decisions import NO_NODES, Outcome, Situation, choose, unfit_message
+from pilotage.workloads.recording import Reference
+from pilotage.workloads.scheduling.decisions import CONFLICT, NO_NODES, Outcome, Situation, choose, unfit_message
 from pilotage.workloads.scheduling.placement import Key, Placement, PodInfo
 from pilotage.workloads.scheduling.preemption import NOT_HELPED, preempt
 from pilotage.workloads.scheduling.queue import Queue
@@ -22,14 +21,6 @@ from pilotage.workloads.scheduling.volumes import Volumes
 
 NAME = "default-scheduler"
 _LONGEST_NOTE = 1024
-
-
-class Reference(NamedTuple):
-    """A Pod as Events name it."""
-
-    metadata: ObjectMeta
-    api_version: str = "v1"
-    kind: str = "Pod"
 
 
 def reference(pod: PodInfo) -> Reference:
@@ -117,6 +108,8 @@ class Scheduler:
     def _forget(self, key: Key) -> bool:
         had_room = self._leave_queue(key)
         self._binding.pop(key, None)
+        if (known := self.placement.pod(key)) is not None:
+            self.placement.preempted.discard(known.uid)
         return (self.placement.remove(key) or had_room) and self.wake()
 
     def wake(self) -> bool:
@@ -135,7 +128,7 @@ class Scheduler:
         if not count:
             await self._refuse(pod, NO_NODES)
             return
-        rules = await self._volumes.rules(pod)
+        rules = CONFLICT if pod.requirements.only_nodes == frozenset() else await self._volumes.rules(pod)
         if isinstance(rules, str):
             await self._refuse(pod, f"0/{count} nodes are available: {rules}. {NOT_HELPED.format(count)}")
             return
@@ -208,6 +201,7 @@ class Scheduler:
         )
         if not await set_pod_condition(self._client, found, condition, self._context.clock):
             return
+        self.placement.preempted.add(victim.uid)
         try:
             await self._client.delete(Pod, victim.name, namespace=victim.namespace)
         except NotFound:

@@ -17,8 +17,8 @@ from pilotage.workloads.context import Context
 from pilotage.workloads.pods.availability import next_check
 from pilotage.workloads.pods.claims import Candidate, claim, pod_candidate
 from pilotage.workloads.pods.view import PodView
-from pilotage.workloads.revisions.data import data_of, defaulted_data, template_of
-from pilotage.workloads.revisions.history import equal_to, excess, new_revision, next_number
+from pilotage.workloads.revisions.data import data_of, template_of
+from pilotage.workloads.revisions.history import excess, new_revision, next_number, stored_as
 from pilotage.workloads.revisions.store import claimed_revisions, create_revision, renumber
 from pilotage.workloads.statefulsets.control import StatefulPodControl
 from pilotage.workloads.statefulsets.identity import REVISION_LABEL, is_member, storage_matches
@@ -90,13 +90,11 @@ class StatefulSetReconciler:
         """The current revision, and the one that the template of the set has, which is created where there is none."""
         count = (owner.status.collision_count or 0) if owner.status is not None else 0
         data, number = data_of(owner), next_number(history)
-        equal = equal_to(history, data)
-        if equal and equal[-1] is history[-1]:
-            update = history[-1]
-        elif equal:  # a rollback
-            update = await renumber(self._client, equal[-1], number)
-        elif history and defaulted_data(history[-1]) == data:
-            update = history[-1]
+        found = stored_as(history, data)
+        if found is not None and found.is_newest:
+            update = found.revision
+        elif found is not None:
+            update = await renumber(self._client, found.revision, number)
         else:
             made = new_revision(owner, data, number, count)
             update, count = await create_revision(self._client, owner, made, count)

@@ -106,7 +106,8 @@ A Kubernetes operator, written with Pilotage, the controller runtime for Python.
     make setup      # a virtual environment in .venv, with the tools
     make check      # format, lint, types
     make test       # the tests, on an API server in memory
-    make run        # run on an API server in memory; `pilotage run` uses the cluster of your kubeconfig
+    make dev        # run on an API server in memory, and show what each save changes
+    make run        # the same without that; `pilotage run` uses the cluster of your kubeconfig
 
 `pilotage create api KIND` adds a kind with its controller and a test, `pilotage create webhook KIND` webhooks for it.
 `pytest --pilotage-cluster` runs the tests on the cluster of your kubeconfig.
@@ -152,7 +153,7 @@ _MAKEFILE = """# Commands for developers. `make help` lists them.
 IMAGE ?= NAME:latest
 BIN := .venv/bin
 
-.PHONY: help setup check format test run manifests image deploy
+.PHONY: help setup check format test dev run manifests image deploy
 
 help:  ## list the targets
 	@sed -n 's/^\\([a-z]*\\):.*## /  make \\1\\t/p' Makefile | expand -t 24
@@ -177,6 +178,9 @@ format: setup  ## format, and fix what the linter can fix
 
 test: setup  ## the tests, on an API server in memory
 	$(BIN)/pytest
+
+dev: setup  ## run while you write it: each save shows what the code now writes differently
+	$(BIN)/pilotage dev
 
 run: setup  ## run on an API server in memory, with the samples; restart when a file changes
 	$(BIN)/pilotage run --storage memory: --reload $(if $(wildcard deploy/samples),-f deploy/samples)

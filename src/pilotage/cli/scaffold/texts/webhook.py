@@ -19,11 +19,9 @@ class Parts:
     """The classes of the other versions, for conversion."""
 
 
-def module(subject: Subject, parts: Parts, project: str, group: str) -> str:
+def module(subject: Subject, parts: Parts, project: str) -> str:
     """A class with the handlers and their registration."""
     lines = [*registration(parts), "builder.complete()"]
-    if not subject.own:  # webhooks of other programs for this kind have the default names, too
-        lines.insert(0, f'builder.named("{subject.class_name.lower()}.{group}")')
     own = [imports(subject.module, [subject.class_name]), *(spoke.line for spoke in parts.spokes)]
     third = ["import pilotage as pt"]
     handlers = methods(subject, parts, project)

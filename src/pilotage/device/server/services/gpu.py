@@ -108,7 +108,7 @@ _PROVIDER_METHODS: Mapping[Generation, Sequence[str]] = {
     Generation.V6: providerservice.METHODS,
     Generation.V8: ("Heartbeat",),  # the other methods' messages contain messages of V6
 }
-"""The methods of ProviderService; read-only generations have none."""
+"""The methods of ProviderService; read-only generations have no such service."""
 MAX_QUESTIONS = 1000
 """Requests on one reflection stream. Tools send a few."""
 _READS = ("GetGpu", "ListGpus")

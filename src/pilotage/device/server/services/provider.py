@@ -20,7 +20,8 @@ _Answer = Callable[[Call, bytes, CallOutcome], Awaitable[bytes]]
 
 
 class ProviderService:
-    """Serves the calls of providers. The provider id of a message takes precedence over that of the metadata."""
+    """Serves the calls of providers. The provider id of a message takes precedence over the provider id in the
+    metadata."""
 
     def __init__(self, registry: DeviceRegistry, allows: Allows) -> None:
         self._registry = registry

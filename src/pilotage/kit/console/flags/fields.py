@@ -33,8 +33,8 @@ def shared(
 
 
 def add_flags(parser: argparse.ArgumentParser, options: type[Any], groups: Mapping[str, str] = _NO_GROUPS) -> None:
-    """Add the flags of a class, as None where they are not given. `groups` are those of the help, by their first flag;
-    a flag may have a short form (`short="-f"`)."""
+    """Add the flags of a class, as None where they are not given. `groups` are the groups of the help, by their first
+    flag; a flag may have a short form (`short="-f"`)."""
     group: argparse._ActionsContainer = parser
     for each in fields(options):
         if each.name in groups:

@@ -1,9 +1,8 @@
 """Removes the finalizers that protect volumes and ranges of addresses, once they are deleted and not in use any more.
 
-The admission plugin StorageObjectInUseProtection adds the finalizers of volumes, and this loop those of ServiceCIDRs,
-as kube-controller-manager does. A claim is in use while a Pod that has not
-finished refers to it, a volume while a claim is bound to it, a ServiceCIDR while a Service has an address that no other
-one contains.
+The admission plugin StorageObjectInUseProtection adds the finalizers of volumes, and this loop the finalizers of
+ServiceCIDRs, as kube-controller-manager does. A claim is in use while a Pod that has not finished refers to it, a
+volume while a claim is bound to it, a ServiceCIDR while a Service has an address that no other one contains.
 """
 
 from __future__ import annotations

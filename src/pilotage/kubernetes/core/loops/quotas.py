@@ -29,8 +29,8 @@ class QuotaCounter(LogLoop):
     async def run(self) -> None:
         """Read the log until cancelled. Raises StorageError, and is started again then.
 
-        While there are no quotas, only the log of quotas is read: most storages have none, so other writes cause no
-        work.
+        While there are no quotas, only the log of quotas is read: most storages have no quotas, so other writes cause
+        no work.
         """
         while True:
             await super().run()

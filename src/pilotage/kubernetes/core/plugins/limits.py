@@ -1,4 +1,4 @@
-"""The plugin LimitRanger: LimitRanges set the resources of containers, and limit those of Pods and claims."""
+"""The plugin LimitRanger: LimitRanges set the resources of containers, and limit the resources of Pods and claims."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _limits(limit_range: Document, kind: str) -> Iterator[Document]:
 
 
 def set_defaults(pod: Document, limit_range: Document) -> None:
-    """Set the requests and limits of containers that have none, in place, with an annotation of what was set."""
+    """Set the requests and limits of containers without them, in place, with an annotation of what was set."""
     requests: dict[str, str] = {}
     limits: dict[str, str] = {}
     for limit in _limits(limit_range, "Container"):

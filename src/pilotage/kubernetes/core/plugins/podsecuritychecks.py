@@ -1,6 +1,6 @@
 """The Pod Security Standards: what the levels `baseline` and `restricted` forbid about a Pod. Pure functions.
 
-Messages are those of kube-apiserver. A version of the standards has the checks that its minor version had.
+Messages have kube-apiserver's words. A version of the standards has the checks that its minor version had.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def validate_annotations(metadata: Document, spec: Document, path: str) -> Itera
 
 
 def validate_profiles(metadata: Document, spec: Document, path: str) -> Iterator[Cause]:
-    """Profiles in annotations and in fields must agree; `path` is that of the spec."""
+    """Profiles in annotations and in fields must agree; `path` is the path of the spec."""
     annotations = metadata.get("annotations")
     if not annotations:
         return

@@ -29,7 +29,7 @@ _WITH_HOST_USERS = "when `hostUsers` is false"
 
 
 def validate_pod_template(template: Document, path: str) -> Iterator[Cause]:
-    """What is wrong with a pod template; `path` is that of the template: `spec.template`."""
+    """What is wrong with a pod template; `path` is the path of the template: `spec.template`."""
     metadata, spec = template.get("metadata") or {}, template.get("spec") or {}
     yield from labels_causes(metadata.get("labels") or {}, f"{path}.labels")
     yield from annotations_causes(metadata.get("annotations") or {}, f"{path}.annotations")
@@ -67,7 +67,7 @@ def validate_new_pod(pod: Document) -> Iterator[Cause]:
 
 
 def validate_pod_spec(spec: Document, path: str, metadata: Document | None = None) -> Iterator[Cause]:
-    """What is wrong with the spec of a pod. Without the metadata of a pod it is that of a template."""
+    """What is wrong with the spec of a pod. Without the metadata of a pod, it is the spec of a template."""
     volumes: dict[str, Document] = {}
     if spec.get("terminationGracePeriodSeconds") is None:
         yield required(f"{path}.terminationGracePeriodSeconds")

@@ -20,7 +20,7 @@ class Surroundings:
     restart_policy: str
     grace_period: int | None
     host_users: bool
-    """Whether the users of the containers are those of the node."""
+    """Whether the users of the containers are users of the node."""
 
 
 def containers_of(spec: Document, path: str) -> Iterator[tuple[Document, str]]:

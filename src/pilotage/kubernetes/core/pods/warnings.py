@@ -68,7 +68,7 @@ def label_warning(key: str) -> str:
 
 
 def template_warnings(template: Document, path: str) -> Iterator[str]:
-    """The warnings about a pod template; `path` is that of the template."""
+    """The warnings about a pod template; `path` is the path of the template."""
     metadata, spec = template.get("metadata") or {}, template.get("spec") or {}
     yield from _warnings(metadata, spec, f"{path}.")
 
@@ -161,7 +161,7 @@ def _profile_warnings(container: Document, spec: Document, annotations: Document
     key = SECCOMP_CONTAINER + (container.get("name") or "")
     if key in annotations and _profile(container, "seccompProfile") is None:
         yield f"{path}metadata.annotations[{key}]: {_SECCOMP}"
-    if path:  # those of a pod come first
+    if path:  # the warnings about a pod come first
         yield from _apparmor_warnings(container, spec, annotations, path)
 
 

@@ -1,4 +1,4 @@
-"""The sources of persistent volumes: those of pods' volumes, some with secrets of other namespaces."""
+"""The sources of persistent volumes: the sources of pods' volumes, some with secrets of other namespaces."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SECRETS = (
 
 
 def validate_volume_source(spec: Document, path: str, name: str) -> Iterator[Cause]:
-    """A volume has one source. `name` is that of the volume."""
+    """A volume has one source. `name` is the name of the volume."""
     given = [kind for kind in SOURCES if spec.get(kind) is not None]
     for index, kind in enumerate(given):
         if index and kind != "flexVolume":  # which the real server does not count as a second one

@@ -191,7 +191,7 @@ def _bound(names: tuple[str, ...], over: SizedValue) -> dict[str, SizedValue]:
 
 
 class _ItemOrKey(SizedValue):
-    """An item of a list or a key of a map. Fields are those of the item."""
+    """An item of a list or a key of a map. Fields are the fields of the item."""
 
     def __init__(self, item: SizedValue, key: SizedValue) -> None:
         super().__init__(item.most.union(key.most), item.mean.union(key.mean), item.item)
@@ -217,8 +217,8 @@ def _listed(values: list[SizedValue]) -> SizedValue:
 
 _STRICT = ("@not_strictly_false", "__not_strictly_false__")
 _OF_ANY_TYPE = frozenset(("_+_", "min", "max", "sum"))
-"""Functions that may return a text or a list where the engine's checker expects a number: its types are those of one
-declaration of a function, and the values of a document have any type."""
+"""Functions that may return a text or a list where the engine's checker expects a number: its types are the types of
+one declaration of a function, and the values of a document have any type."""
 _ARITHMETIC = frozenset(("_-_", "_*_", "_/_", "_%_", "-_", "!_", "_&&_", "_||_", *_STRICT))
 
 

@@ -3,8 +3,8 @@
 Kubernetes counts the cost of a rule while it runs. Our engine cannot, so an upper bound is computed before (`bounds`):
 first a rough one from the size of the whole object, which is cheap; only if that exceeds the budget, a tighter one from
 the sizes of the fields that the rule uses, which must be measured. A rule may cost a quarter of a second at all its
-places in the object together. All rules of a small object may cost as much, and those of a large object up to a second,
-because the server validates large objects in a thread.
+places in the object together. All rules of a small object may cost as much, and the rules of a large object up to a
+second, because the server validates large objects in a thread.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The costs of calls in the units in which Kubernetes estimates rules, and the sizes of their results.
 
 The arguments have their own costs. A unit is about 50 ns. A CRD that Kubernetes accepts must be accepted here and the
-other way round, so the figures are those of Kubernetes, also where they are far from what the call costs here.
+other way round, so the figures are Kubernetes' figures, also where they are far from what the call costs here.
 """
 
 from __future__ import annotations

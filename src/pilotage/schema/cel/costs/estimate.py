@@ -85,7 +85,8 @@ class _Walk:
             case Constant():
                 return _constant(node)
             case Ident(name):
-                # A name that is not a variable is that of a type. Kubernetes looks up its size as if it were `self`.
+                # A name that is not a variable is the name of a type. Kubernetes looks up its size as if it were
+                # `self`.
                 return variables.get(name) or Part(_NAME, TYPE, Path(self._root), Size(0, self._root.most))
             case Select():
                 return self._select(node, self.part(node.operand, variables))

@@ -113,7 +113,7 @@ class Opaque(SizedValue):
 
 
 class Observed(SizedValue):
-    """The values at one path of a document: those of all iterations if the path leads into a list."""
+    """The values at one path of a document: the values of all iterations if the path leads into a list."""
 
     def __init__(self, values: list[Any], rounds: float = 1.0) -> None:
         self._values = values

@@ -20,7 +20,7 @@ def each(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> Iterator[T]:
-    """What a check finds, causes or warnings, in the items of a list at `path`. An absent list has none."""
+    """What a check finds, causes or warnings, in the items of a list at `path`. An absent list has no causes."""
     for index, item in enumerate(items or ()):
         yield from check(item, f"{path}[{index}]", *args, **kwargs)
 
@@ -39,7 +39,7 @@ def few(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> Iterator[Cause]:
-    """What a check finds in the items of a list of at most `most` items; those of a longer one are not checked."""
+    """What a check finds in the items of a list of at most `most` items; the items of a longer one are not checked."""
     if len(items) > most:
         yield too_many(path, len(items), most)
     else:

@@ -23,7 +23,7 @@ _IPC_SYSCTLS = ("kernel.shm", "kernel.msg", "fs.mqueue.")
 
 
 def validate_container_security(context: Document | None, path: str, *, host_users: bool) -> Iterator[Cause]:
-    """The security context of a container; `host_users` is whether its users are those of the node."""
+    """The security context of a container; `host_users` is whether its users are users of the node."""
     if not context:
         return
     yield from _validate_ids(context, path, ("runAsUser", "runAsGroup"))

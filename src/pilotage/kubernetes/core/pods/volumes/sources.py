@@ -30,7 +30,7 @@ _PAIRS = "must be a host:port pair or multiple pairs separated by commas"
 
 
 def validate_source(kind: str, source: Document, path: str, *, is_pod: bool) -> Iterator[Cause]:
-    """One source of a volume; `path` is that of the volume."""
+    """One source of a volume; `path` is the path of the volume."""
     if kind == "image":
         yield from _validate_image(source, f"{path}.image", is_pod=is_pod)
     else:
