@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -12,11 +12,13 @@ from pilotage.cli.dev.stated import StatedObjects
 from pilotage.cli.program.target import Target
 from pilotage.cli.run.asked import explained
 from pilotage.cli.run.flags import manager_options
+from pilotage.history.records import CallNote
 from pilotage.kit.console.errors import CommandError
-from pilotage.manager.errors import ManagerStopped, NotIdle
+from pilotage.manager.errors import ManagerStopped, NotIdle, ShutdownTimeout
 from pilotage.manager.installation import Installation
 from pilotage.manager.manager import Manager
 from pilotage.meta.mapping.scheme import Scheme
+from pilotage.rest.request import READS
 from pilotage.schema.generate.crd import unchecked_crds
 from pilotage.tasks import cancel_all
 from pilotage.types import builtin
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from pilotage.cli.run.arguments import Flags
     from pilotage.cluster import Cluster
+    from pilotage.history.records import Run
     from pilotage.history.stories import Reconcile
     from pilotage.meta.documents import Document
 
@@ -96,15 +99,22 @@ class Generation:
         """The CustomResourceDefinitions of the program."""
         return unchecked_crds(self.target.kinds)
 
-    def reconciles(self) -> Sequence[Reconcile]:
-        """What it has reconciled so far."""
-        return self.manager.history.reconciles()
+    @property
+    def reconciles(self) -> int:
+        """How many reconciles there were so far."""
+        return len(self.manager.history.reconciles())
+
+    def with_writes(self) -> list[Reconcile]:
+        """The reconciles so far that have written something, or have failed."""
+        history = self.manager.history
+        return [history.stories.reconcile(run) for run in history.ring.entries if run.error or _writes(run)]
 
     async def close(self) -> None:
-        """End it: running reconciles have two seconds."""
+        """End it: running reconciles have two seconds; the manager logs which ones it has cancelled."""
         if self.running is not None:
             await cancel_all(self.running)
-        await self._exits.aclose()
+        with suppress(ShutdownTimeout):
+            await self._exits.aclose()
 
     async def _run(self) -> None:
         with self.stated.listening():
@@ -117,3 +127,7 @@ class Generation:
         except ManagerStopped:
             return
         await self.settled()
+
+
+def _writes(run: Run) -> bool:
+    return any(isinstance(step, CallNote) and step.request.verb not in READS for step in run.steps)
