@@ -16,6 +16,7 @@ class Cloud:
     def __init__(self) -> None:
         self.looks = 0
 
+    @pt.recorded  # a replay of a recording asks no cloud
     async def network(self, name: str) -> str:
         self.looks += 1
         return "Available" if self.looks > 2 else "Pending"

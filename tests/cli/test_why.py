@@ -177,7 +177,11 @@ async def test_an_answer_of_another_version_or_a_hostile_one_is_an_error_or_is_e
 def test_a_program_that_was_killed_is_not_found(tmp_path: Path, sockets: Path) -> None:
     Program(tmp_path).end(signal.SIGKILL)
     assert len([*sockets.iterdir()]) == 1
-    assert failure("greeting/world").startswith("pilotage: no running program was found: start one with `pilotage run`")
+    error = failure("greeting/world")
+    assert error.startswith(
+        "pilotage: no running program was found: start one with `pilotage run`. A program that starts "
+    )
+    assert 'needs ManagerOptions(debug_bind_address="127.0.0.1:6060"), and `--address 127.0.0.1:6060` here' in error
     assert [*sockets.iterdir()] == []
 
 

@@ -8,8 +8,10 @@ from typing import NamedTuple
 import msgspec
 
 from pilotage.controller.request import Request
-from pilotage.history.history import History, Journal
-from pilotage.history.records import Cause, EventNote, ForgottenEvent, Origin, Run
+from pilotage.history.history import History
+from pilotage.history.journal import Journal
+from pilotage.history.records import Cause, EventNote, Origin
+from pilotage.history.runs import Run
 from pilotage.meta.kinds import GroupVersionKind
 
 BOOK = GroupVersionKind("books.pilotage.dev", "v1", "Book")
@@ -43,7 +45,7 @@ def recorded(
 
 def event(kind: str, old: bytes | None, new: bytes | None, name: str = "a") -> EventNote:
     """An event of a Book."""
-    return EventNote(Origin("test", BOOK), ForgottenEvent(kind, "default", name, old, new))
+    return EventNote(Origin("test", BOOK), kind, "default", name, old, new)
 
 
 def book(name: str = "a", version: int = 1, **more: object) -> bytes:

@@ -15,8 +15,8 @@ from .program import query, set_up
 from .records import Happened, book, event, recorded
 
 EVENTS = 1000
-MOST_LINES = 80
-"""Lines of Python for each event: about 4 µs."""
+MOST_LINES = 60
+"""Lines of Python for each event: about 3 µs."""
 MOST_BYTES = 40_000
 """Bytes of one second."""
 

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from pilotage.dashboard import stream as streams
-from pilotage.dashboard.stream import ROWS, Frames, Stream
+from pilotage.dashboard.stream import ROWS_OF_MORE, Frames, Stream
 from pilotage.dashboard.values import Leader, Overview, Program, Summary, Watch
-from pilotage.history.records import Run
+from pilotage.history.runs import Run
 
 from .records import BOOK, NOON, Happened, new_history, recorded
 
@@ -96,8 +96,8 @@ async def test_of_many_reconciles_the_last_are_sent_and_the_others_counted() -> 
     await anext(chunks)
     program.reconcile(1000)
     found = dict(parsed(await anext(chunks)))
-    assert len(found["summaries"]["rows"]) == ROWS == program.rows
-    assert found["summaries"]["skipped"] == 1000 - ROWS
+    assert len(found["summaries"]["rows"]) == ROWS_OF_MORE == program.rows
+    assert found["summaries"]["skipped"] == 1000 - ROWS_OF_MORE
 
 
 async def test_an_overview_is_sent_again_when_more_than_the_time_has_changed() -> None:

@@ -15,9 +15,21 @@ from unittest import mock
 import pytest
 
 import pilotage as pt
-from examples import builtin_kinds, chaospod, database, several_clusters, wait_for_secret, why
+from examples import (
+    builtin_kinds,
+    chaospod,
+    controller_shim,
+    database,
+    several_clusters,
+    test_greetings,
+    wait_for_network,
+    wait_for_secret,
+    why,
+)
 from examples.cronjob import __main__ as cronjob
 from examples.gpu_agent import GPUAgent
+from examples.inventory import inventory
+from examples.inventory.inventory.reconcilers import setup as inventory_setup
 from pilotage.device.client.target import Target
 from pilotage.device.providers.fake import FakeOptions, FakeProvider
 from pilotage.device.server.deviceserver import DeviceServer, DeviceServerOptions
@@ -25,20 +37,21 @@ from pilotage.history import HistoryOptions
 from pilotage.manager.manager import Manager
 from pilotage.recording import read
 from pilotage.replay import Verdict, replay
-from pilotage.testing import loop
+from pilotage.testing import Environment, loop
 from pilotage.types.core.v1 import ConfigMap, Node, Pod
 
+from ..kit.tools import Console
 from ..recording.programs import FILE_BYTES
 
 
 @contextmanager
-def recorded(path: Path) -> Iterator[None]:
+def recorded(path: Path, **others: Any) -> Iterator[None]:
     """Every manager that is made in the block records to the file."""
     made = Manager.__init__
 
     def record(self: Manager, cluster: pt.Cluster, options: pt.ManagerOptions | None = None) -> None:
         history = HistoryOptions(file=str(path), max_file_bytes=FILE_BYTES, record_secrets=True)
-        made(self, cluster, replace(options or pt.ManagerOptions(), history=history))
+        made(self, cluster, replace(options or pt.ManagerOptions(), history=history, **others))
 
     with mock.patch.object(Manager, "__init__", record):
         yield
@@ -61,6 +74,12 @@ def chaospod_setup(manager: pt.Manager) -> None:
     pt.ControllerBuilder(manager).for_(chaospod.ChaosPod).owns(Pod).complete(reconciler)
 
 
+class NoCloud(wait_for_network.Cloud):
+    """A replay asks no cloud."""
+
+    looks = property(lambda self: pytest.fail("the cloud was asked"), lambda self, looks: None)
+
+
 PROGRAMS: dict[str, tuple[Callable[[], Awaitable[None]], Callable[[pt.Manager], Any], Callable[[Any], Any]]] = {
     "builtin_kinds": (lambda: builtin_kinds.main("memory:"), builtin_kinds.setup_with_manager, asyncio.run),
     "chaospod": (lambda: chaospod.main("memory:", 10), chaospod_setup, loop.run),
@@ -74,6 +93,11 @@ PROGRAMS: dict[str, tuple[Callable[[], Awaitable[None]], Callable[[pt.Manager], 
         lambda: several_clusters.main("memory:", []),
         lambda manager: several_clusters.setup_with_manager(manager, {"target": pt.Cluster.embedded()}),
         asyncio.run,
+    ),
+    "wait_for_network": (
+        wait_for_network.main,
+        lambda manager: wait_for_network.SubnetReconciler(manager, NoCloud()).setup_with_manager(manager),
+        loop.run,
     ),
     "wait_for_secret": (
         wait_for_secret.main,
@@ -121,3 +145,62 @@ def test_a_node_agent_is_replayed_without_its_gpus(tmp_path: Path) -> None:
     outcomes = replay(session, setup)
     assert Counter(outcome.verdict for outcome in outcomes) == {Verdict.IDENTICAL: len(outcomes)}
     assert outcomes
+
+
+def test_injected_gpus_are_replayed_without_their_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, target = tmp_path / "history.rec", f"unix://{tmp_path}/api/device.sock"
+    monkeypatch.setenv("NVIDIA_DEVICE_API_TARGET", target)
+
+    async def main() -> None:
+        provider = FakeProvider(FakeOptions(count=2, period=0, seed=1))
+        async with DeviceServer(DeviceServerOptions(targets=[Target.parse(target)], providers=[provider])):
+            program = asyncio.create_task(controller_shim.main("none"))
+            while not path.exists() or sum(len(one.runs) for one in read(str(path)).sessions) < 2:
+                assert not program.done(), program
+                await asyncio.sleep(0.05)
+            program.cancel()
+            await asyncio.gather(program, return_exceptions=True)
+
+    with recorded(path, metrics_bind_address=""):
+        asyncio.run(main())
+    (session,) = read(str(path)).sessions
+    outcomes = replay(session, lambda manager: controller_shim.GPUReconciler(manager).setup_with_manager(manager))
+    assert [outcome.verdict for outcome in outcomes] == [Verdict.IDENTICAL] * 2
+
+
+TESTS = {name: test for name, test in vars(test_greetings).items() if name.startswith("test_")}
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_the_reconciles_of_a_test_are_replayed(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "history.rec"
+    history = HistoryOptions(file=str(path), max_file_bytes=FILE_BYTES)
+
+    def setup(manager: pt.Manager) -> None:
+        test_greetings.GreetingReconciler(manager).setup_with_manager(manager)
+
+    async def main() -> None:
+        async with Environment(options=pt.ManagerOptions(history=history)) as env:
+            await env.cluster.install(test_greetings.Greeting)
+            setup(env.manager)
+            await TESTS[name](env)
+
+    loop.run(main())
+    (session,) = read(str(path)).sessions
+    outcomes = replay(session, setup)
+    assert [str(outcome) for outcome in outcomes if outcome.verdict is not Verdict.IDENTICAL] == []
+    assert outcomes
+
+
+def test_the_reconciles_of_a_tool_are_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INVENTORY_STORAGE", f"sqlite:{tmp_path}/inventory.db")
+    path, samples = tmp_path / "history.rec", Path(inventory.__file__).parents[1] / "samples"
+    console = Console(inventory.tool)
+    with recorded(path):
+        console.output("apply", "-f", str(samples))
+        console.output("patch", "item", "phone-456", "--set", "spec.quantity=3")
+        console.output("delete", "item", "monitor-789")
+    sessions = read(str(path)).sessions
+    outcomes = [outcome for session in sessions for outcome in replay(session, inventory_setup)]
+    assert [str(outcome) for outcome in outcomes if outcome.verdict is not Verdict.IDENTICAL] == []
+    assert len(outcomes) >= 8

@@ -13,7 +13,7 @@ from pilotage.kit.console.errors import CommandError
 from pilotage.kit.console.help import add_command
 
 if TYPE_CHECKING:
-    from pilotage.history.records import Run
+    from pilotage.history.runs import Run
     from pilotage.recording.reader import Session
     from pilotage.replay.outcomes import Outcome
 

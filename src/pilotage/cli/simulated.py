@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pilotage.errors import InvalidDefinition
+from pilotage.errors import InvalidDefinition, MissingExtra
 from pilotage.kit.console.errors import CommandError
 from pilotage.kit.console.flags.fields import flag
 from pilotage.kit.console.flags.types import positive
@@ -34,26 +35,44 @@ def faults() -> Any:
     )
 
 
-def workload_options(number: int | None, fault: Sequence[str]) -> WorkloadOptions:
+def stages(switch: str) -> Any:
+    """The flag for Stage files. `switch` is the flag that it needs."""
+    return flag(
+        "FILE",
+        f"with {switch}: a Stage file of kwok, or a folder of such files, whose stages objects go through; may be "
+        "repeated",
+        (),
+        type=Path,
+        action="append",
+    )
+
+
+def workload_options(number: int | None, fault: Sequence[str], stage: Sequence[Path] = ()) -> WorkloadOptions:
     """The options that the flags ask for. Raises CommandError."""
     from pilotage.workloads import WorkloadOptions
     from pilotage.workloads.faults.fault import parse
+    from pilotage.workloads.stages import stagefiles
 
     try:
         for text in fault:
             parse(text)
     except InvalidDefinition as error:
         raise CommandError(f"--fault: {error}") from error
-    return WorkloadOptions(nodes=number or NODES, faults=tuple(fault))
+    try:
+        found = [each for path in stage for each in stagefiles.read_path(path)]
+    except (InvalidDefinition, MissingExtra) as error:
+        raise CommandError(f"--stages: {error}") from error
+    return WorkloadOptions(nodes=number or NODES, faults=tuple(fault), stages=tuple(found))
 
 
-def check_flags(switch: str, is_on: bool, number: int | None, fault: Sequence[str]) -> None:
-    """Raise CommandError for flags that need the switch. Reads the faults, before anything is started."""
-    given = [name for name, value in (("--nodes", number), ("--fault", fault)) if value]
+def check_flags(switch: str, is_on: bool, number: int | None, fault: Sequence[str], stage: Sequence[Path]) -> None:
+    """Raise CommandError for flags that need the switch. Reads faults and stages, before anything is started."""
+    flags = (("--nodes", number), ("--fault", fault), ("--stages", stage))
+    given = [name for name, value in flags if value]
     if given and not is_on:
         raise CommandError(f"{', '.join(given)} needs {switch}")
-    if fault:
-        workload_options(number, fault)
+    if fault or stage:
+        workload_options(number, fault, stage)
 
 
 async def run_until_idle(

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 _LOCAL = "127.0.0.1:0"
 
+_ADVICE = (
+    "A program that starts its Manager itself serves its own page with "
+    'ManagerOptions(ui_bind_address="127.0.0.1:0"): `manager.ui_url` is the address'
+)
+"""For a program that was not found."""
+
 
 def register(subparsers: Any) -> None:
     """Add the command to the command line."""
@@ -91,7 +97,7 @@ def _client(path: str) -> HTTPClient:
 
 def _path(pid: int | None) -> str:
     """The socket of the program that is chosen. Raises CommandError."""
-    found = chosen_processes(pid)
+    found = chosen_processes(pid, _ADVICE)
     if len(found) > 1:
         shown = ", ".join(map(str, found))
         raise CommandError(f"this program has {len(found)} processes: {shown}; choose one with --pid")

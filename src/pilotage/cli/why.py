@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from pilotage.http.client import HTTPClient
     from pilotage.net.localsockets import LocalSocket
 
-_NONE = (
-    "no running program was found: start one with `pilotage run`, or give --address HOST:PORT of a program with "
-    "--debug-bind-address; for what the last commands of a tool did, ask the tool (TOOL why) or give --storage"
+_ADVICE = (
+    'A program that starts its Manager itself needs ManagerOptions(debug_bind_address="127.0.0.1:6060"), and '
+    "`--address 127.0.0.1:6060` here. For what the last commands of a tool did, ask the tool (TOOL why) or give "
+    "--storage"
 )
+"""For a program that was not found."""
 
 
 def register(subparsers: Any) -> None:
@@ -184,9 +186,9 @@ def _clients(options: argparse.Namespace) -> list[HTTPClient]:
     return [HTTPClient("localhost", 80, route=ServerRoute(socket_path=each)) for each in paths]
 
 
-def chosen_processes(pid: int | None) -> list[LocalSocket]:
+def chosen_processes(pid: int | None, advice: str = _ADVICE) -> list[LocalSocket]:
     """The processes of the program that is asked. Raises CommandError if there is none, or if there are several
-    programs and no `pid`."""
+    programs and no `pid`; `advice` is for a program that was not found."""
     from pilotage.net.localsockets import running
 
     found = running()
@@ -195,7 +197,7 @@ def chosen_processes(pid: int | None) -> list[LocalSocket]:
         return wanted
     shown = ", ".join(map(str, found))
     if not found:
-        raise CommandError(_NONE)
+        raise CommandError(f"no running program was found: start one with `pilotage run`. {advice}")
     if not wanted:
         raise CommandError(f"no running program has the pid {pid}; there are: {shown}")
     raise CommandError(f"there are {len(wanted)} running programs: {shown}; choose one with --pid or --address")

@@ -13,7 +13,8 @@ from pilotage.client.session import Subject, add_subject
 from pilotage.cluster.readbarrier import ReadBarrier
 from pilotage.cluster.writes import WriteTracker
 from pilotage.errors import ApiError, NotFound, PilotageError
-from pilotage.history.records import CURRENT, ListNote, ReadNote
+from pilotage.history.records import ListNote, ReadNote
+from pilotage.history.runs import CURRENT
 from pilotage.history.tapes import Kept, failed_read
 from pilotage.meta.bounds.optionfields import SecondsField, check_fields, seconds_field
 from pilotage.meta.forms import Kind, gvk_of
@@ -80,7 +81,7 @@ class CachedClient(Client):
             raise _failed(error, subject, name) from error.__cause__
         if (run := CURRENT.get()) is not None:
             data = origin_of(found) or self._stored(kind, subject)
-            run.add(ReadNote(subject.kind.gvk, subject.namespace, name, data))
+            run.read(subject.kind.gvk, subject.namespace, name, data)
         return found
 
     async def _list(self, kind: Kind, namespace: str, options: ListOptions) -> ObjectList[Any]:

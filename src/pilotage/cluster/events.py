@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 from pilotage.cluster import series
 from pilotage.cluster.correlation import ObjectReference, Occurrence
 from pilotage.errors import InvalidDefinition
-from pilotage.history.records import CURRENT, EVENT, LogNote
+from pilotage.history.records import EVENT, LogNote
+from pilotage.history.runs import CURRENT
 from pilotage.meta.owners import Owner
 from pilotage.meta.scalars import times
 from pilotage.meta.validation import names
@@ -80,7 +81,8 @@ class EventRecorder:
         )
         self._broadcaster.send(occurrence)
         if (run := CURRENT.get()) is not None:
-            run.add(LogNote(_loop_time(), EVENT, f"{type} {reason}: {message}"))
+            text = f"{type} {reason}: {message}"
+            run.add(LogNote(_loop_time(), EVENT, text), len(text))
 
 
 def _loop_time() -> float:

@@ -7,7 +7,10 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from pilotage.history.records import CURRENT, CallNote, Run
+import msgspec
+
+from pilotage.history.records import CallNote
+from pilotage.history.runs import CURRENT, Run
 from pilotage.rest import APIRequest, Page, Response
 from pilotage.rest.request import READS
 from pilotage.telemetry.stack import program_place
@@ -22,10 +25,10 @@ async def recorded(
     from asyncio import get_running_loop  # loaded already: a reconcile runs. Programs that only read do without
 
     now = get_running_loop().time
-    call = CallNote(request, now())
+    call = CallNote(request if not request.fences else msgspec.structs.replace(request, fences=()), now())
     if request.verb not in READS:
         call.place = program_place(sys._getframe(1))
-    run.add(call)
+    run.add(call, len(request.body))
     try:
         answer = await (send(request) if run.tape is None or run.tape.is_replayed else _outside(send, request))
     except BaseException as error:
@@ -35,7 +38,7 @@ async def recorded(
         raise
     call.ended = now()
     if isinstance(answer, Response):
-        call.answer = answer.body
+        run.answered(call, answer.body)
     elif run.keeps_lists:
         call.answer = answer
     else:

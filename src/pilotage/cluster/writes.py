@@ -14,7 +14,8 @@ from pilotage.cluster.refusals import Refusals
 from pilotage.cluster.runcalls import recorded
 from pilotage.cluster.traceannotations import annotated
 from pilotage.errors import Forbidden
-from pilotage.history.records import CURRENT, CallNote, Run
+from pilotage.history.records import CallNote
+from pilotage.history.runs import CURRENT, Run
 from pilotage.meta.kinds import GroupResource, GroupVersionResource
 from pilotage.rest import APIRequest, Bytes, Page, Response, Transport, TransportWrapper, Verb, WatchEvent
 from pilotage.telemetry import tracing
@@ -107,7 +108,7 @@ class WriteTracker:
             self._highest[key] = write.version
         if call is not None:
             run, made = call
-            run.journal.written(run, made, write.uid, 0 if write.gone else write.version)
+            run.controller.history.written(run, made, write.uid, 0 if write.gone else write.version)
             run.last_write = key, write
         for subscriber in self._subscribers.get(key, ()):
             subscriber(write)

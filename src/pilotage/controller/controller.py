@@ -141,7 +141,7 @@ class Controller:
         )
         self._beginning = manager.beginning
         self._resumption: Resumption | None = None
-        self._log = log.bind(**self._job.journal.log_fields)
+        self._log = log.bind(**self._job.journal.controller.log_fields)
         self._running_sources = RunningSources(self.queue, self.settings.cache_sync_timeout, self._log)
 
     def watch(self, source: Source) -> None:

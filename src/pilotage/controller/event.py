@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal, Protocol, cast
 
 from pilotage.cache.event import ChangeType
 from pilotage.errors import DecodeError
-from pilotage.history import records
+from pilotage.history.records import EventContent
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.objects import Header, origin_of
 from pilotage.meta.typevars import T, T_co
@@ -16,8 +16,8 @@ from pilotage.meta.unstructured import Unstructured
 EventType = ChangeType | Literal["generic"]
 
 
-class EventData(records.EventData, Protocol[T_co]):
-    """The content of an event: the `InformerEvent` of a cache, or objects that the program has."""
+class EventData(EventContent, Protocol[T_co]):
+    """An event with its objects: the `InformerEvent` of a cache, or objects that the program has."""
 
     @property
     def type(self) -> EventType: ...

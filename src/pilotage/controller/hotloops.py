@@ -14,7 +14,7 @@ import msgspec
 
 from pilotage.controller.request import Request
 from pilotage.history.loops import loop_text
-from pilotage.history.records import Run
+from pilotage.history.runs import Run
 from pilotage.manager.runs.idleness import self_triggered
 from pilotage.meta.bounds.recent import Recent
 from pilotage.telemetry.logs import Logger

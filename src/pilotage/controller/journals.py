@@ -7,7 +7,8 @@ from contextlib import suppress
 
 from pilotage.controller.request import Request
 from pilotage.errors import DecodeError
-from pilotage.history.history import History, Journal
+from pilotage.history.history import History
+from pilotage.history.journal import Journal
 from pilotage.history.options import HistoryOptions
 from pilotage.history.records import Cause, EventNote, Note, RetryNote
 from pilotage.meta import objects
@@ -41,7 +42,7 @@ def trigger_texts(notes: Iterable[Cause]) -> list[str]:
 def traceparents(notes: Iterable[Cause]) -> Iterator[str]:
     """The traces in which the objects of events were created, by their annotations."""
     for _, note in notes:
-        data = (note.event.new_data or note.event.old_data) if isinstance(note, EventNote) else None
+        data = (note.new_data or note.old_data) if isinstance(note, EventNote) else None
         if data is not None and ANNOTATION_BYTES in data:
             with suppress(DecodeError):
                 yield objects.header(data).annotations.get(ANNOTATION, "")
@@ -49,9 +50,9 @@ def traceparents(notes: Iterable[Cause]) -> Iterator[str]:
 
 def _text(note: Note) -> str:
     if isinstance(note, EventNote):
-        name = "/".join(part for part in (note.event.namespace, note.event.name) if part) or "nothing"
+        name = "/".join(part for part in (note.namespace, note.name) if part) or "nothing"
         source = f" ({note.origin.source})" if note.origin.source else ""
-        return f"{note.event.type} {name}{source}"
+        return f"{note.type} {name}{source}"
     if isinstance(note, RetryNote):
         return note.trigger
     return note.text

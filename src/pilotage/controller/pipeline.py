@@ -147,7 +147,8 @@ class EventPipeline:
             self._enqueue(event, await requests if inspect.isawaitable(requests) else requests)
 
     def _enqueue(self, event: Event, requests: Requests) -> None:
-        if event.is_unchanged:
+        is_unchanged = event.is_unchanged
+        if is_unchanged:
             priority, debouncer = self._low_priority, None
         else:
             priority, debouncer = 0, self._debouncer
@@ -162,7 +163,7 @@ class EventPipeline:
             if shows_debug:
                 self._log_decision("Event queued a request", event, request=item)
             if note is None:
-                note = self._journal.event(self._origin, event._change)
+                note = self._journal.event(self._origin, event._change, is_unchanged)
             if isinstance(item, Enqueue):
                 chosen = priority if item.priority is None else item.priority
                 self._queue.add(request, after=item.after, priority=chosen, note=note)
@@ -177,7 +178,8 @@ class EventPipeline:
         """Record an event that a predicate dropped, or that (with a `message`) the handler mapped to no request."""
         if self._journal.enabled:
             by_whom = f"{self._handler_name}, which returned no request" if message else f"predicate {name_of(by)}"
-            self._journal.drop(self._origin, event._change, by_whom, asyncio.get_running_loop().time())
+            now = asyncio.get_running_loop().time()
+            self._journal.drop(self._origin, event._change, by_whom, now)
         if log.shows_debug():
             fields = {} if message else {"predicate": name_of(by)}
             self._log_decision(message or "Event dropped", event, **fields)

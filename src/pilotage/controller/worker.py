@@ -16,8 +16,9 @@ from pilotage.controller.reconcilers.reconciler import Outcome, Reconcile
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result, is_terminal, leaves
 from pilotage.errors import Conflict, NotFound, PilotageError, StaleCache
-from pilotage.history.history import Journal
-from pilotage.history.records import RetryNote, Run
+from pilotage.history.journal import Journal
+from pilotage.history.records import RetryNote
+from pilotage.history.runs import Run
 from pilotage.manager.failures import OnReconcileFailure, ReconcileFailure
 from pilotage.manager.work import RECONCILE, WorkTracker
 from pilotage.meta.kinds import GroupVersionKind

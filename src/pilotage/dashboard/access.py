@@ -10,10 +10,8 @@ from collections.abc import Sequence
 
 from pilotage.dashboard.values import Failure, encode
 from pilotage.http.messages import HTTPRequest, HTTPResponse
+from pilotage.http.origins import foreign
 
-_ALLOWED_SITES = ("", "same-origin", "none")
-"""Values of Sec-Fetch-Site: none is an address that the user typed. A link of another site may open the page, which has
-no data: that site cannot read it."""
 _INLINE = {
     "script": re.compile(
         rb"<script(?![^>]*\b(?:src|type\s*=\s*[\"']application/json))[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE
@@ -37,17 +35,8 @@ def refusal(request: HTTPRequest, hosts: Sequence[str], scheme: str) -> HTTPResp
     by which this server is reached; empty: any, where TLS proves the name."""
     if request.method not in ("GET", "HEAD"):
         return failure(405, f"the page is read only: {request.method[:20]} is not allowed", ("Allow", "GET, HEAD"))
-    headers = request.headers
-    host = headers.get("host").lower()
-    if len(headers.all("host")) != 1 or (hosts and host not in hosts):
-        return failure(403, "the header Host names another server: open the address that the program printed")
-    origins = headers.all("origin")
-    if origins and [each.lower() for each in origins] != [f"{scheme}://{host}"]:
-        return failure(403, "requests of other origins are refused")
-    is_opened = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
-    if headers.get("sec-fetch-site").lower() not in _ALLOWED_SITES and not is_opened:
-        return failure(403, "requests of other sites are refused")
-    return None
+    reason = foreign(request, lambda host: not hosts or host in hosts, scheme)
+    return failure(403, f"{reason}: open the address that the program printed") if reason else None
 
 
 def has_token(request: HTTPRequest, token: str) -> bool:

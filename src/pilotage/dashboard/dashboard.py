@@ -22,7 +22,7 @@ from pilotage.dashboard.stream import Stream
 from pilotage.dashboard.summaries import newest, story, summary
 from pilotage.dashboard.timeline import Selects, timeline
 from pilotage.dashboard.values import GPUList, ObjectDetail, ObjectList, Overview, Story, SummaryList, Timeline
-from pilotage.history.records import Run
+from pilotage.history.runs import Run
 from pilotage.history.secrets import Hider
 
 MOST_ROWS = 500
@@ -98,7 +98,7 @@ class Dashboard:
                 run
                 for run in self.sources.history.ring.entries
                 if run.number < before
-                and (not controller or run.journal.controller == controller)
+                and (not controller or run.controller.name == controller)
                 and selects(_kind(run), run.request.namespace, run.request.name)
             ),
             query.number("limit", 200, MOST_ROWS) or 1,
@@ -200,4 +200,4 @@ def _selects(query: Query) -> Selects:
 
 
 def _kind(run: Run) -> str:
-    return str(run.journal.kind.group_kind) if run.journal.kind is not None else ""
+    return str(run.controller.kind.group_kind) if run.controller.kind is not None else ""

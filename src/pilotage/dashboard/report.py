@@ -14,7 +14,7 @@ from pilotage.dashboard.state.past import events_since
 from pilotage.dashboard.summaries import story, summary
 from pilotage.dashboard.timeline import timeline
 from pilotage.dashboard.values import ObjectList, Overview, Story, Summary, Timeline, Version, encode
-from pilotage.history.records import Run
+from pilotage.history.runs import Run
 from pilotage.meta.values import Value
 
 MOST_OBJECTS = 2000

@@ -17,7 +17,7 @@ from pilotage.dashboard.state.objects import Key, ObjectIndex, Placed
 from pilotage.dashboard.state.past import Timed, events_since
 from pilotage.dashboard.values import GPURow, ObjectDetail, ObjectRow, Owner, State, Version
 from pilotage.errors import DecodeError
-from pilotage.history.records import Run
+from pilotage.history.runs import Run
 from pilotage.meta.kinds import GroupKind, GroupVersionKind
 
 MOST_RECONCILES = 100
@@ -88,8 +88,8 @@ def detail(sources: Sources, key: Key, row: ObjectRow, data: bytes, runs: Iterab
         if run.began <= moment
         and run.request.name == name
         and run.request.namespace == namespace
-        and run.journal.kind is not None
-        and run.journal.kind.group_kind == kind.group_kind
+        and run.controller.kind is not None
+        and run.controller.kind.group_kind == kind.group_kind
     ]
     return ObjectDetail(
         row=row,
@@ -115,14 +115,14 @@ def versions(sources: Sources, key: Key, events: Iterable[Timed], moment: float 
     kind, namespace, name = key
     found: dict[tuple[str, str], Version] = {}
     for at, note in events:
-        event, of = note.event, note.origin.kind
-        is_resync = event.is_unchanged and not event.is_in_initial_list
-        is_own = (event.namespace, event.name) == (namespace, name)
+        of = note.origin.kind
+        is_resync = note.is_unchanged and not note.is_in_initial_list
+        is_own = (note.namespace, note.name) == (namespace, name)
         if not is_own or at > moment or of is None or of.group_kind != kind.group_kind or is_resync:
             continue
         cause = sources.history.stories.event(at, note)
         version = Version(cause.at, cause.version, cause.type, cause.changes, cause.reconcile)
-        found.setdefault((cause.version, event.type), version)
+        found.setdefault((cause.version, note.type), version)
     newest = sorted(found.values(), key=lambda version: version.at, reverse=True)
     return tuple(newest[:MOST_VERSIONS])
 

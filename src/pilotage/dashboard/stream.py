@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import msgspec
 
 from pilotage.dashboard.values import Changed, Overview, Summaries, Summary, encode
-from pilotage.history.records import Run
+from pilotage.history.runs import Run
 
 TICK = 0.25
 """Seconds between two looks at the history."""
@@ -20,7 +20,9 @@ _MARGIN = 0.8
 """Of a tick: the next viewer that wakes after this part of it looks again."""
 HEARTBEAT = 5.0
 ROWS = 25
-"""Reconciles of one tick that are sent; of more, the newest."""
+"""Reconciles of one tick that are sent."""
+ROWS_OF_MORE = 8
+"""Of more, only the newest are: a reader sees no others, and a row costs more than all else of a reconcile."""
 MOST_VIEWERS = 16
 _COMMENT = b": alive\n\n"
 _BEGIN = b"retry: 1000\n\n"
@@ -81,7 +83,8 @@ class Stream:
         """Make the frames of what is new."""
         ended, changed = self._look()
         if ended:
-            rows = tuple(self._row(run) for run in ended[-ROWS:])
+            shown = ended if len(ended) <= ROWS else ended[-ROWS_OF_MORE:]
+            rows = tuple(self._row(run) for run in shown)
             self._frames.put("summaries", encode(Summaries(rows, len(ended) - len(rows))))
         if changed:
             self._frames.put("objects", encode(Changed(changed)))

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from pilotage.dashboard.gathering import Sources
 from pilotage.dashboard.values import Story, Summary
-from pilotage.history.records import CallNote, Cause, Run
+from pilotage.history.records import CallNote, Cause
+from pilotage.history.runs import Run
 from pilotage.history.text import cause_text, reconcile_lines
 from pilotage.rest.request import READS
 
@@ -17,12 +18,12 @@ _MOST_TEXT = 300
 def summary(sources: Sources, run: Run) -> Summary:
     """One reconcile in a row."""
     notes = [*run.causes()]
-    journal, request = run.journal, run.request
+    controller, request = run.controller, run.request
     queued = min((at for at, _ in run.notes), default=run.began)
     return Summary(
         number=run.number,
-        controller=journal.controller,
-        kind=str(journal.kind.group_kind) if journal.kind is not None else "",
+        controller=controller.name,
+        kind=str(controller.kind.group_kind) if controller.kind is not None else "",
         namespace=request.namespace,
         name=request.name,
         began=sources.time_of(run.began),

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pilotage.dashboard.gathering import Sources
 from pilotage.dashboard.state.past import events_since
 from pilotage.dashboard.values import Bar, Moment, Timeline, Written
-from pilotage.history.records import CallNote, EventNote, Run
+from pilotage.history.records import CallNote, EventNote
+from pilotage.history.runs import Run
 from pilotage.rest.request import READS
 
 MOST = 600
@@ -61,10 +62,10 @@ def _last_runs(
 
 def _selects_run(sources: Sources, selects: Selects, run: Run, notes: Sequence[EventNote]) -> bool:
     """Whether a run is about a selected object, was caused by it, or has written it."""
-    request, kind = run.request, run.journal.kind
+    request, kind = run.request, run.controller.kind
     return (
         selects(str(kind.group_kind) if kind is not None else "", request.namespace, request.name)
-        or any(selects(_kind(note), note.event.namespace, note.event.name) for note in notes)
+        or any(selects(_kind(note), note.namespace, note.name) for note in notes)
         or any(isinstance(step, CallNote) and selects(*_target(sources, step)) for step in run.steps)
     )
 
@@ -72,10 +73,10 @@ def _selects_run(sources: Sources, selects: Selects, run: Run, notes: Sequence[E
 def _bar(sources: Sources, run: Run, notes: Sequence[EventNote]) -> Bar:
     made = [sources.history.stories.made_by(note) for note in notes]
     namespace, name = run.request.namespace, run.request.name
-    kind = run.journal.kind
+    kind = run.controller.kind
     return Bar(
         number=run.number,
-        lane=run.journal.controller,
+        lane=run.controller.name,
         kind=str(kind.group_kind) if kind is not None else "",
         namespace=namespace,
         name=name,
@@ -106,15 +107,15 @@ def _events(
     found = [
         (at, note)
         for at, note in events_since(sources.history, sources.waiting(), since)
-        if at <= until and selects(_kind(note), note.event.namespace, note.event.name)
+        if at <= until and selects(_kind(note), note.namespace, note.name)
     ]
     found.sort(key=lambda pair: (pair[0], *caused.get(id(pair[1]), ())))
     return [
         Moment(
             at=sources.time_of(at),
             kind=_kind(note),
-            namespace=note.event.namespace,
-            name=note.event.name,
+            namespace=note.namespace,
+            name=note.name,
             type=_type(note),
             reconciles=tuple(caused.get(id(note), ())),
         )
@@ -127,7 +128,6 @@ def _kind(note: EventNote) -> str:
 
 
 def _type(note: EventNote) -> str:
-    event = note.event
-    if event.is_unchanged:
-        return "initial" if event.is_in_initial_list else "resync"
-    return event.type
+    if note.is_unchanged:
+        return "initial" if note.is_in_initial_list else "resync"
+    return note.type

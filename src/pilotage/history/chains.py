@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pilotage.errors import DecodeError
-from pilotage.history.records import Cause, EventData, EventNote
+from pilotage.history.records import Cause, EventNote
 from pilotage.meta import objects
 from pilotage.meta.bounds.recent import Recent
 
@@ -24,13 +24,11 @@ that deleted an object has the version 0."""
 def depth_of(notes: Iterable[Cause]) -> int:
     """The length of the chain that led to a reconcile with these notes: the shortest of its events' chains. 0: it was
     caused from outside."""
-    lengths = [
-        _length_after(note.event) for _, note in notes if isinstance(note, EventNote) and not note.event.is_unchanged
-    ]
+    lengths = [_length_after(note) for _, note in notes if isinstance(note, EventNote) and not note.is_unchanged]
     return min(lengths, default=0)
 
 
-def key_of(event: EventData) -> tuple[str, int] | None:
+def key_of(event: EventNote) -> tuple[str, int] | None:
     """The uid and the version that the write of an event has left; None where they are not known."""
     data = event.new_data or event.old_data
     if data is None:
@@ -42,7 +40,7 @@ def key_of(event: EventData) -> tuple[str, int] | None:
     return (header.uid, int(header.resource_version)) if header.resource_version.isdecimal() else None
 
 
-def _length_after(event: EventData) -> int:
+def _length_after(event: EventNote) -> int:
     key = key_of(event)
     if key is None:
         return 0

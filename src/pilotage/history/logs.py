@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pilotage.history.history import History
-from pilotage.history.records import CURRENT, LogNote, Named
+from pilotage.history.records import LogNote, Named
+from pilotage.history.runs import CURRENT
 from pilotage.telemetry.lines import LogEvent, event_of, text_of
 
 _NO_VALUE = object()
@@ -27,9 +28,10 @@ class HistoryHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         run = CURRENT.get()
-        if run is None or run.journal.history is not self._history or record.name in _OWN:
+        if run is None or run.controller.history is not self._history or record.name in _OWN:
             return
-        run.add(LogNote(self._now(), record.levelname, event_text(record, run.request)))
+        text = event_text(record, run.request)
+        run.add(LogNote(self._now(), record.levelname, text), len(text))
 
 
 def event_text(record: logging.LogRecord, request: Named) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pilotage.errors import DecodeError
-from pilotage.history.records import CallNote, EventNote, Run
+from pilotage.history.records import CallNote, EventNote
+from pilotage.history.runs import Run
 from pilotage.meta import objects
 from pilotage.meta.kinds import GroupKind, GroupVersionKind, GroupVersionResource
 from pilotage.rest.request import READS
@@ -37,7 +38,7 @@ async def concerning(history: History, kind: GroupKind, name: str, namespace: st
 
 def concerns(kind_of: KindOf, run: Run, kind: GroupKind, namespace: str, name: str) -> bool:
     """Whether a reconcile is one of an object, was caused by it, or wrote it."""
-    own = run.journal.kind
+    own = run.controller.kind
     if own is not None and own.group_kind == kind and (run.request.namespace, run.request.name) == (namespace, name):
         return True
     return any(
@@ -47,8 +48,8 @@ def concerns(kind_of: KindOf, run: Run, kind: GroupKind, namespace: str, name: s
 
 def is_about(note: EventNote, kind: GroupKind, namespace: str, name: str) -> bool:
     """Whether an event is one of an object."""
-    of, event = note.origin.kind, note.event
-    return event.name == name and event.namespace == namespace and (of is None or of.group_kind == kind)
+    of = note.origin.kind
+    return note.name == name and note.namespace == namespace and (of is None or of.group_kind == kind)
 
 
 def _writes(kind_of: KindOf, call: CallNote, kind: GroupKind, namespace: str, name: str) -> bool:

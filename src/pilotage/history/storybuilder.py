@@ -21,9 +21,9 @@ from pilotage.history.records import (
     Note,
     ReadNote,
     RetryNote,
-    Run,
     Step,
 )
+from pilotage.history.runs import Run
 from pilotage.history.secrets import Hider
 from pilotage.history.stories import IDENTITY, NO_KIND, Cause, LogLine, Read, Reconcile, Write
 from pilotage.meta import objects
@@ -54,14 +54,14 @@ class StoryBuilder:
 
     def reconcile(self, run: Run) -> Reconcile:
         """The story of one reconcile, as far as it has come."""
-        journal, request, history = run.journal, run.request, self._history
+        controller, request, history = run.controller, run.request, self._history
         causes = {id(note): (at, note) for at, note in run.causes() if not _is_early(run, at, note)}
         attempt = {id(note) for _, note in run.notes}
         first = min((at for at, _ in run.notes), default=run.began)
         return Reconcile(
             number=run.number,
-            controller=journal.controller,
-            kind=journal.kind or NO_KIND,
+            controller=controller.name,
+            kind=controller.kind or NO_KIND,
             namespace=request.namespace,
             name=request.name,
             began=history.time_of(run.began),
@@ -152,35 +152,40 @@ class StoryBuilder:
         return Cause(type="added", at=moment, text=note.text, is_repeated=is_repeated)
 
     def _event(self, at: float, note: EventNote, *, is_repeated: bool = False) -> Cause:
-        event, kind = note.event, note.origin.kind
-        old, new = event.old_data, event.new_data
-        kind_of_event = event.type
-        if event.is_unchanged:
-            kind_of_event = "initial" if event.is_in_initial_list else "resync"
-        event_key, made = chains.key_of(event), self.made_by(note)
+        old, new = note.old_data, note.new_data
+        kind_of_event = note.type
+        if note.is_unchanged:
+            kind_of_event = "initial" if note.is_in_initial_list else "resync"
+        event_key = chains.key_of(note)
+        made = self._made_by(event_key, note.type)
+        before, after = _decoded(old), _decoded(new)  # once: most of the time of a story is spent here
+        manager = _manager(before, after) if kind_of_event in ("create", "update", "initial") else ""
         return Cause(
             type=kind_of_event,
             at=self._history.time_of(at),
-            kind=kind or _kind_of_data(new or old) or NO_KIND,
-            namespace=event.namespace,
-            name=event.name,
+            kind=note.origin.kind or _kind_of_data(new or old) or NO_KIND,
+            namespace=note.namespace,
+            name=note.name,
             version=str(event_key[1]) if event_key is not None else "",
             source=note.origin.source,
-            manager=_manager(old, new) if new and kind_of_event in ("create", "update", "initial") else "",
-            changes=self._changes(old, new) if old and new and event.type == "update" else (),
+            manager=manager,
+            changes=self._differences(before, after) if note.type == "update" else (),
             write=self.write(*made) if made is not None else None,
             reconcile=made[0].number if made is not None else 0,
-            is_forgotten=new is None and old is None and event.type != "generic",
+            is_forgotten=new is None and old is None and note.type != "generic",
             is_repeated=is_repeated,
         )
 
     def made_by(self, note: EventNote) -> tuple[Run, CallNote] | None:
         """The write of this program that an event shows, and its reconcile."""
-        writes, key = self._history.ring.writes, chains.key_of(note.event)
+        return self._made_by(chains.key_of(note), note.type)
+
+    def _made_by(self, key: tuple[str, int] | None, event: str) -> tuple[Run, CallNote] | None:
         if key is None:
             return None
+        writes = self._history.ring.writes
         made = writes.get(key)
-        return writes.get((key[0], 0)) if made is None and note.event.type == "delete" else made
+        return writes.get((key[0], 0)) if made is None and event == "delete" else made
 
     def _steps(self, run: Run) -> Iterator[Read | Write | LogLine]:
         for step in run.steps:
@@ -251,9 +256,15 @@ class StoryBuilder:
         return None
 
     def _changes(self, old: bytes | memoryview, new: bytes | memoryview) -> tuple[Change, ...]:
+        return self._differences(_decoded(old), _decoded(new))
+
+    def _differences(self, old: dict[str, Any] | None, new: dict[str, Any] | None) -> tuple[Change, ...]:
+        """The changes of a document, which is hidden where it is secret."""
+        if old is None or new is None:
+            return ()
         try:
-            return tuple(differences(self.document(old), self.document(new)))
-        except (msgspec.DecodeError, RecursionError):
+            return tuple(differences(*(self._hider.hide(_kind_in(each), each) for each in (old, new))))
+        except RecursionError:
             return ()
 
     def _body(self, request: APIRequest) -> str:
@@ -291,12 +302,17 @@ class Reconciles(Sequence[Reconcile]):
         return f"<{len(self)} reconciles>"
 
 
-def _manager(old: bytes | memoryview | None, new: bytes | memoryview) -> str:
-    """The field manager of the client that made a change; empty where it is not known."""
+def _decoded(data: bytes | memoryview | None) -> dict[str, Any] | None:
+    """A document, with its secrets; None where there is none."""
     try:
-        writer = writer_of(_DECODER.decode(old) if old else None, _DECODER.decode(new))
-    except msgspec.DecodeError:
-        return ""
+        return _DECODER.decode(data) if data else None
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _manager(old: dict[str, Any] | None, new: dict[str, Any] | None) -> str:
+    """The field manager of the client that made a change; empty where it is not known."""
+    writer = writer_of(old, new) if new is not None else None
     return writer.name if writer is not None else ""
 
 
@@ -355,10 +371,9 @@ def _events(entries: Iterable[object]) -> Iterator[tuple[str, str, bytes | memor
     """The objects of events, the same way."""
     for entry in entries:
         if isinstance(entry, EventNote):
-            event = entry.event
-            for data in (event.new_data, event.old_data):
+            for data in (entry.new_data, entry.old_data):
                 if data:
-                    yield event.namespace, event.name, data
+                    yield entry.namespace, entry.name, data
 
 
 def _kind_of_data(data: bytes | memoryview | None) -> GroupVersionKind | None:

@@ -9,14 +9,15 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from pilotage.history.records import CURRENT
+from pilotage.history.runs import CURRENT
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.values import Value
 
 if TYPE_CHECKING:
     from random import Random
 
-    from pilotage.history.records import CallNote, Run
+    from pilotage.history.records import CallNote
+    from pilotage.history.runs import Run
 
 
 class Kept(Value, frozen=True):

@@ -26,6 +26,7 @@ from pilotage.telemetry.logs import logger
 
 if TYPE_CHECKING:
     from pilotage.manager.shards.shards import Shards
+    from pilotage.rest import Fence
 
 log = logger("pilotage.manager")
 
@@ -58,6 +59,11 @@ class Lifecycle:
         self._error: BaseException | None = None
         self._signals = 0
         self._raised = False
+
+    def fences(self) -> tuple[Fence, ...]:
+        """Fencing: refuse writes of a former leader. A process that never led may write, because not all work needs a
+        leader."""
+        return (self.elector.fence,) if self.elector is not None and self.elector.has_led else ()
 
     @property
     def launched(self) -> bool:

@@ -11,13 +11,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pilotage.errors import InvalidDefinition
-from pilotage.manager.errors import AlreadyStarted, ManagerStopped
-from pilotage.meta.bounds.amounts import Seconds, optional_seconds, seconds
+from pilotage.manager.endpoints.servers import Servers
+from pilotage.manager.errors import AlreadyStarted
+from pilotage.manager.runs.running import Running, closed
+from pilotage.meta.bounds.amounts import Seconds, optional_seconds
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Coroutine
-    from contextlib import AbstractContextManager
     from datetime import datetime
     from types import TracebackType
     from typing import Any
@@ -29,29 +30,21 @@ if TYPE_CHECKING:
     from pilotage.cluster.events import EventAPI, EventRecorder
     from pilotage.dashboard.server import PageServer
     from pilotage.device.client.clientset import Devices
-    from pilotage.http.health import Check
     from pilotage.http.messages import Handler
     from pilotage.manager.clusters import MemberCluster
     from pilotage.manager.election.elector import LeaderCallbacks
     from pilotage.manager.endpoints.explainer import Explainer
-    from pilotage.manager.lag import Lag
     from pilotage.manager.namespaces import NamespaceSelection
     from pilotage.manager.options import ManagerOptions
     from pilotage.manager.runnables import AnyRunnable
-    from pilotage.manager.runs.idleness import Idleness
     from pilotage.manager.shards.shards import Shards
-    from pilotage.manager.supervision.tasks import Supervision
     from pilotage.manager.supervision.watchdog import Block
-    from pilotage.meta.forms import Kind
     from pilotage.meta.mapping.mapper import RESTMapper
     from pilotage.meta.mapping.scheme import Scheme
-    from pilotage.rest import Fence
     from pilotage.rest.refusal import MissingPermission
-    from pilotage.webhook.environment import WebhookEnvironment
-    from pilotage.webhook.server import WebhookServer
 
 
-class Manager:
+class Manager(Servers, Running):
     """Runs controllers and other runnables on one cluster. It is open inside `async with`, and opens the cluster.
 
         async with Manager(cluster, ManagerOptions(metrics_bind_address=":8080")) as manager:
@@ -96,22 +89,17 @@ class Manager:
         self._namespaces: NamespaceSelection | None = None
         self._endpoints = Endpoints(self.options, self._lifecycle, cluster, self._permissions, self._explainer)
         self._devices: Devices | None = None
-        self._webhook_server: WebhookServer | None = None
         self._page: PageServer | None = None
-        self._exits: AsyncExitStack | None = None
         self._cache: Cache | None = None
         self._client: Client | None = None
-        self._lag: Lag | None = None
-        self._supervision: Supervision | None = None
-        self._started = False
         self._controller_names: set[str] = set()
-        self._members: list[MemberCluster] = []
+        self._members = []
 
     @property
     def client(self) -> Client:
         """Reads from the cache, writes live. `cluster.client` reads live."""
         if self._client is None:
-            raise _closed()
+            raise closed()
         return self._client
 
     @property
@@ -123,7 +111,7 @@ class Manager:
     def cache(self) -> Cache:
         """The cache that `client` reads from; filled once the manager has started."""
         if self._cache is None:
-            raise _closed()
+            raise closed()
         return self._cache
 
     @property
@@ -148,27 +136,6 @@ class Manager:
         """What the API server refuses to the caches, clients and elections of this manager now."""
         return self._permissions.missing()
 
-    @property
-    def metrics_address(self) -> tuple[str, int]:
-        """The address of the metrics server."""
-        return self._endpoints.address("metrics server")
-
-    @property
-    def health_probe_address(self) -> tuple[str, int]:
-        """The address of the health probe server."""
-        return self._endpoints.address("health probe server")
-
-    @property
-    def debug_address(self) -> tuple[str, int]:
-        """The address of the debug server."""
-        return self._endpoints.address("debug server")
-
-    @property
-    def debug_handler(self) -> Handler:
-        """The handler of the debug server, to serve it elsewhere: it shows names and values of objects, and reads
-        only."""
-        return self._endpoints.debug_handler()
-
     def _explainer(self) -> Explainer:
         from pilotage.manager.endpoints.explainer import Explainer
 
@@ -188,37 +155,11 @@ class Manager:
 
         return data_handler(self, self._lifecycle)
 
-    @property
-    def webhook_server(self) -> WebhookServer:
-        """The server of the program's webhooks: the server of the options, else one that is made on first use."""
-        if self._webhook_server is None:
-            from pilotage.webhook.server import WebhookServer
-
-            server = self.options.webhook_server or WebhookServer(self.options.webhook_server_options)
-            server.attach(self._webhook_environment)
-            self.add(server)
-            self._webhook_server = server
-        return self._webhook_server
-
-    def _webhook_environment(self) -> WebhookEnvironment:
-        """Where webhooks are registered: a remote API server, or the embedded one, which calls them in process."""
-        from pilotage.webhook.environment import WebhookEnvironment
-
-        cluster = self.cluster
-        local = None if cluster.server_url else cluster.registry.local_webhooks
-        return WebhookEnvironment(
-            cluster.client, cluster.clock, local, cluster.server_url, cluster.namespace, cluster.conversions
-        )
-
     def event_recorder_for(self, name: str, *, api_version: EventAPI = "v1") -> EventRecorder:
         """A recorder of events with `name` as their source, written to the API `api_version`: `v1` or
         `events.k8s.io/v1`."""
         self.declared.record_events(name, api_version)
         return self.cluster.event_recorder_for(name, api_version=api_version)
-
-    def add(self, runnable: AnyRunnable) -> None:
-        """Add a runnable. After `start` it starts at once; during a shutdown it is refused (ManagerStopped)."""
-        self._lifecycle.add(runnable)
 
     async def remove(self, runnable: AnyRunnable, timeout: Seconds | None = None) -> bool:
         """Stop a runnable and remove it; the manager and all others continue.
@@ -294,7 +235,7 @@ class Manager:
         from pilotage.manager.lag import Lag
 
         if self._exits is None:
-            raise _closed()
+            raise closed()
         name = name or f"cluster-{len(self._members) + 2}"
         check_new(cluster, name, self.cluster, self._members)
         if not cluster.is_open:
@@ -302,7 +243,7 @@ class Manager:
         made = cluster.new_cache(cache)
         lag = Lag(made, cluster.writes, cluster.rest_mapper)
         self._exits.callback(lag.close)
-        member = MemberCluster(name, cluster, made, cluster.cached_client(made, fences=self._fences), lag)
+        member = MemberCluster(name, cluster, made, cluster.cached_client(made, fences=self._lifecycle.fences), lag)
         self._members.append(member)
         self.beginning.caches[made] = name
         self._exits.callback(self._permissions.add(cluster, made))
@@ -314,102 +255,6 @@ class Manager:
     def clusters(self) -> tuple[MemberCluster, ...]:
         """The further clusters."""
         return tuple(self._members)
-
-    def add_healthz_check(self, name: str, check: Check) -> None:
-        """Add a check to `/healthz`: whether the process should be restarted. Call it before the start."""
-        self._add_check(self._endpoints.healthz, name, check)
-
-    def add_readyz_check(self, name: str, check: Check) -> None:
-        """Add a check to `/readyz`: whether the process can do its work. Call it before the start."""
-        self._add_check(self._endpoints.readyz, name, check)
-
-    def add_metrics_server_extra_handler(self, path: str, handler: Handler) -> None:
-        """Serve a path beside the metrics; a path that ends in `/` includes all paths below. Call it before the
-        start."""
-        self._check_not_started(f"the handler of {path}")
-        self._endpoints.add_handler(path, handler)
-
-    async def start(self, timeout: Seconds | None = None) -> None:
-        """Run until SIGTERM, SIGINT, `timeout` seconds or cancellation, then shut down in order.
-
-        Raises the error of a runnable, LeaderElectionLost, ShutdownTimeout if not all ended in the grace period, or an
-        exception group of two of them. A cancellation is passed on after the shutdown; a second one ends the grace
-        period.
-        """
-        import asyncio
-
-        timeout = optional_seconds(timeout, "timeout")
-        if self._started:
-            raise AlreadyStarted("the manager was started already; create another one")
-        self._launch()
-        self._started = True
-        lifecycle = self._lifecycle
-        supervision = self._supervision
-        with self._signals():
-            try:
-                with supervision.ending_after(timeout) if supervision is not None else nullcontext():
-                    is_over = not await lifecycle.wait_stop_asked(timeout)
-                if is_over:
-                    lifecycle.ask_stop(f"the timeout of {timeout:g} s has passed")
-            except asyncio.CancelledError:
-                lifecycle.ask_stop("cancelled")
-                await lifecycle.stop(raising=False)
-                raise
-            await lifecycle.stop()
-
-    async def ready(self) -> None:
-        """Wait until everything that needs no leader has started: webhooks are called, caches are synced.
-
-        `start` runs in another task meanwhile. Raises ManagerStopped if the manager stops before.
-        """
-        await self._lifecycle.wait_ready()
-
-    async def run_until_idle(self, timeout: Seconds | None = None, horizon: Seconds = 0) -> None:
-        """Start all runnables unless they run, and wait until there is nothing left to do.
-
-        That is: queues are empty, no request waits for a retry, nothing that returned `requeue_after` is due within
-        `horizon` seconds, no work is active, the embedded API server has deleted the dependents of deleted owners, and
-        the cache shows what was written. Everything keeps running until the block ends, so it can be called again.
-        Raises NotIdle after `timeout` seconds, with the reasons; the error of a runnable; and ManagerStopped after a
-        signal.
-        """
-        timeout, horizon = optional_seconds(timeout, "timeout"), seconds(horizon, "horizon", infinite=True)
-        self._launch()
-        with self._signals():
-            if not await self._idleness.wait(timeout, horizon):
-                await self._lifecycle.stop()
-                raise ManagerStopped("the manager was stopped before it was idle")
-        self.beginning.mark_idle()
-
-    def limit_grace(self, timeout: Seconds) -> None:
-        """Shorten `graceful_shutdown_timeout`, for a program that has no time left when it stops: active work then has
-        at most `timeout`."""
-        self._lifecycle.limit_grace(seconds(timeout, "timeout"))
-
-    @cached_property
-    def _idleness(self) -> Idleness:
-        from pilotage.manager.runs.idleness import Idleness
-
-        return Idleness(self._lifecycle, self.work, self._lag, self.cluster, self.history, self._members)
-
-    async def run_once(
-        self, kind: Kind, name: str, *, namespace: str = "", timeout: Seconds | None = None, horizon: Seconds = 0
-    ) -> None:
-        """Reconcile one object, by name and `namespace`, and the requests of events that this causes, but not all
-        objects.
-
-        `timeout` and `horizon` have the same meaning as for `run_until_idle`. Raises NotFound if the object does not
-        exist, InvalidDefinition if no controller is for its kind, AlreadyStarted if the manager has started with all
-        objects.
-        """
-        from pilotage.manager.runs.beginning import controllers_of
-
-        if self._lifecycle.launched and not self.beginning.only:
-            raise AlreadyStarted("run_once must be called before the manager is started; create another manager")
-        controllers = controllers_of(kind, self._lifecycle.groups.entries())
-        await self.cluster.client.get(kind, name, namespace=namespace)
-        self.beginning.begin_with(kind, name, namespace, controllers if self._lifecycle.launched else ())
-        await self.run_until_idle(timeout, horizon)
 
     async def __aenter__(self) -> Manager:
         import asyncio
@@ -456,7 +301,7 @@ class Manager:
             cache = self.cluster.new_cache(self.options.cache)
             self._lag = Lag(cache, self.cluster.writes, self.cluster.rest_mapper)
             exits.callback(self._lag.close)
-            self._client = self.cluster.cached_client(cache, fences=self._fences)
+            self._client = self.cluster.cached_client(cache, fences=self._lifecycle.fences)
             await self._endpoints.open(self._supervision, self.add, exits)
             if self.options.webhook_server is not None:
                 self.webhook_server  # noqa: B018 - adds it
@@ -500,43 +345,6 @@ class Manager:
         exits.push_async_callback(page.close)
         self.add(page)
 
-    def _launch(self) -> None:
-        if self._exits is None:
-            raise _closed()
-        for place in self.declared.take_incomplete():
-            from pilotage.manager.lifecycle import log
-
-            log.warning("A controller was not completed and does not run: call complete(reconciler)", builder=place)
-        self._lifecycle.launch()
-
-    def _signals(self, *, deferred: bool = False) -> AbstractContextManager[None]:
-        if not self.options.handle_signals:
-            return nullcontext()
-        from pilotage.manager import signals
-
-        handled = signals.deferred if deferred else signals.handled
-        return handled(self._lifecycle.on_signal, self._lifecycle.on_arrival)
-
-    def _fences(self) -> tuple[Fence, ...]:
-        """Fencing: refuse writes of a former leader. A process that never led may write, because not all work needs a
-        leader."""
-        elector = self._lifecycle.elector
-        return (elector.fence,) if elector is not None and elector.has_led else ()
-
     def _own_permissions(self) -> tuple[MissingPermission | None, ...]:
         found = (self._lifecycle.elector, self.shards, self._namespaces)
         return tuple(one.missing_permission for one in found if one is not None)
-
-    def _add_check(self, checks: dict[str, Check], name: str, check: Check) -> None:
-        self._check_not_started(f"the check {name}")
-        if name in checks or not name or "/" in name:
-            raise InvalidDefinition(f"{name!r} is not a valid name for a check: it is in use, empty or has a '/'")
-        checks[name] = check
-
-    def _check_not_started(self, what: str) -> None:
-        if self._lifecycle.launched:
-            raise AlreadyStarted(f"{what} cannot be added: the manager has started")
-
-
-def _closed() -> InvalidDefinition:
-    return InvalidDefinition("the manager is not open: use it inside `async with Manager(…) as manager:`")

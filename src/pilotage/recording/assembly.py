@@ -11,22 +11,22 @@ from typing import Any
 
 import msgspec
 
-from pilotage.history.history import History, Journal
+from pilotage.history.history import History
 from pilotage.history.options import HistoryOptions
 from pilotage.history.records import (
     CallNote,
     Cause,
     EventNote,
-    ForgottenEvent,
     ListNote,
     LogNote,
     Note,
     Origin,
     ReadNote,
     RetryNote,
-    Run,
+    Step,
     TextNote,
 )
+from pilotage.history.runs import ControllerRecord, Run
 from pilotage.history.tapes import Kept
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapping
@@ -65,6 +65,8 @@ class RecordedRun:
     run: Run
     seed: int
     """Of its random numbers."""
+    steps: list[Step]
+    """Those of the run, which are read one after the other."""
     values: dict[str, list[Kept]] = field(default_factory=lambda: defaultdict(list))
     """The times and other values that it read, by their names, in order."""
     failures: dict[int, e.Failure] = field(default_factory=dict)
@@ -93,7 +95,7 @@ class Assembly:
             self.history.hash_key = session.hash_key[:64]
         self.history.kind_of = self._kind_of
         self._kinds: dict[GroupVersionResource, GroupVersionKind] = {}
-        self._journals: dict[tuple[str, e.Kind | None], Journal] = {}
+        self._controllers: dict[tuple[str, e.Kind | None], ControllerRecord] = {}
         self._notes: dict[bytes, Note] = {}
         self._add: dict[type, Callable[[Any, _CONTENT], None]] = {
             e.ServedEntry: self._add_served,
@@ -145,15 +147,16 @@ class Assembly:
             str(fields["name"]), str(fields.get("namespace", "")), fields=fields, type=entry.request_type
         )
         notes = self._notes_of(entry.notes, contents)
-        run = Run(self._journal(entry), entry.run, request, notes, _time(entry.began), entry.priority, steps=[])
-        self.runs[entry.run] = RecordedRun(run, entry.seed)
+        steps: list[Step] = []
+        run = Run(self._controller(entry), entry.run, request, notes, _time(entry.began), entry.priority, steps=steps)
+        self.runs[entry.run] = RecordedRun(run, entry.seed, steps)
         self.history.ring.entries.append(run)
 
-    def _journal(self, entry: e.BegunEntry) -> Journal:
+    def _controller(self, entry: e.BegunEntry) -> ControllerRecord:
         key = entry.controller, entry.kind
-        if key not in self._journals:
-            self._journals[key] = self.history.journal(entry.controller, _kind(entry.kind))
-        return self._journals[key]
+        if key not in self._controllers:
+            self._controllers[key] = self.history.journal(entry.controller, _kind(entry.kind)).controller
+        return self._controllers[key]
 
     def _notes_of(self, notes: Sequence[tuple[float, int]], contents: _CONTENT) -> list[Cause]:
         return [(_time(at), self._note(contents[content], contents)) for at, content in notes]
@@ -171,7 +174,8 @@ class Assembly:
         if isinstance(record, e.RetryRecord):
             return RetryNote(record.number, record.result, record.error, self._notes_of(record.causes, contents))
         old, new = (contents[content] if content else None for content in (record.old, record.new))
-        event = ForgottenEvent(
+        return EventNote(
+            Origin(record.source, _kind(record.kind)),
             record.type,
             record.namespace,
             record.name,
@@ -180,13 +184,12 @@ class Assembly:
             record.is_in_initial_list,
             record.is_unchanged,
         )
-        return EventNote(Origin(record.source, _kind(record.kind)), event)
 
     def _add_read(self, entry: e.ReadEntry, contents: _CONTENT) -> None:
         found = self.runs[entry.run]
         data = contents[entry.content] if entry.content else None
         kind = GroupVersionKind(*entry.kind)
-        found.run.steps.append(ReadNote(kind, entry.namespace, entry.name, data, entry.is_live))
+        found.steps.append(ReadNote(kind, entry.namespace, entry.name, data, entry.is_live))
         found.hidden |= entry.is_hidden
 
     def _add_list(self, entry: e.ListEntry, contents: _CONTENT) -> None:
@@ -194,7 +197,7 @@ class Assembly:
         items = [contents[item] for item in entry.items]
         kind = GroupVersionKind(*entry.kind)
         note = ListNote(kind, entry.namespace, entry.selector, entry.count, entry.version, entry.is_live, items)
-        found.run.steps.append(note)
+        found.steps.append(note)
         found.hidden |= entry.is_hidden
 
     def _add_call(self, entry: e.CallEntry, contents: _CONTENT) -> None:
@@ -216,7 +219,7 @@ class Assembly:
         )
         began = _time(entry.began)
         call = found.calls[entry.step] = CallNote(request, began, began, place=entry.place or None)
-        found.run.steps.append(call)
+        found.steps.append(call)
         if entry.is_hidden:
             found.hidden_bodies.add(entry.step)
 
@@ -238,7 +241,7 @@ class Assembly:
         found.hidden |= entry.is_hidden
 
     def _add_log(self, entry: e.LogEntry, contents: _CONTENT) -> None:
-        self.runs[entry.run].run.steps.append(LogNote(_time(entry.at), entry.level, entry.text))
+        self.runs[entry.run].steps.append(LogNote(_time(entry.at), entry.level, entry.text))
 
     def _add_value(self, entry: e.ValueEntry, contents: _CONTENT) -> None:
         self.runs[entry.run].values[entry.name].append(Kept(entry.data, entry.error, entry.message))
@@ -250,7 +253,7 @@ class Assembly:
         run.skipped = entry.skipped
         for step, uid, version in entry.written:
             call = found.calls[step]
-            call.written = [*(call.written or ()), (uid, version)]
+            call.written = (*call.written, (uid, version))
             self.history.ring.writes[uid, version] = run, call
 
 

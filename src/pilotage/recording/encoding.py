@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from pilotage.errors import ApiError
-from pilotage.history.records import CallNote, EventNote, ListNote, LogNote, ReadNote, RetryNote, Run, TextNote
+from pilotage.history.records import CallNote, EventNote, ListNote, LogNote, ReadNote, RetryNote, TextNote
+from pilotage.history.runs import Run
 from pilotage.recording.batch import Batch
 from pilotage.recording.concealment import Concealer
 from pilotage.recording.entries import (
@@ -43,12 +44,12 @@ class Parameters(msgspec.Struct, omit_defaults=True, frozen=True):
 
 def begun(concealer: Concealer, run: Run, seed: int, batch: Batch) -> BegunEntry:
     """A reconcile that begins, with its causes."""
-    journal, request = run.journal, run.request
+    controller, request = run.controller, run.request
     kind = type(request)
     return BegunEntry(
         run=run.number,
-        controller=journal.controller,
-        kind=journal.kind,
+        controller=controller.name,
+        kind=controller.kind,
         request=_fields_of(request),
         request_type=f"{kind.__module__}:{kind.__qualname__}",
         began=run.began,
@@ -149,18 +150,18 @@ def _notes(concealer: Concealer, notes: Iterable[tuple[float, object]], batch: B
 
 def _note(concealer: Concealer, note: object, batch: Batch) -> EventRecord | RetryRecord | TextRecord | None:
     if isinstance(note, EventNote):
-        event, kind = note.event, note.origin.kind
-        old, new = (concealer.object(data, kind)[0] if data else None for data in (event.old_data, event.new_data))
+        kind = note.origin.kind
+        old, new = (concealer.object(data, kind)[0] if data else None for data in (note.old_data, note.new_data))
         return EventRecord(
             source=note.origin.source,
             kind=kind,
-            type=event.type,
-            namespace=event.namespace,
-            name=event.name,
+            type=note.type,
+            namespace=note.namespace,
+            name=note.name,
             old=batch.content(old),
             new=batch.content(new),
-            is_in_initial_list=event.is_in_initial_list,
-            is_unchanged=event.is_unchanged,
+            is_in_initial_list=note.is_in_initial_list,
+            is_unchanged=note.is_unchanged,
         )
     if isinstance(note, RetryNote):
         return RetryRecord(note.number, note.result, note.error, _notes(concealer, note.causes, batch))

@@ -16,7 +16,7 @@ from typing import Any
 from pilotage.history.tapes import current_tape, taped
 from pilotage.meta.scalars import times
 
-_OF_LOGS = "pilotage.history.records"
+_OF_LOGS = "pilotage.history.runs"
 _TRACES = "opentelemetry."
 """Ids of spans are not the program's: on replay there may be no traces."""
 _lock = threading.Lock()

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import platform
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from random import SystemRandom
 
 from pilotage.history.history import History
-from pilotage.history.records import CallNote, ListNote, LogNote, ReadNote, Run, Step
+from pilotage.history.records import CallNote, ListNote, LogNote, ReadNote, Step
+from pilotage.history.runs import Run
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.recording import encoding
 from pilotage.recording.batch import Batch
@@ -38,8 +40,9 @@ class Recorder:
         self, history: History, file: RecordingFile, served: Callable[[], Sequence[RESTMapping]] = tuple
     ) -> None:
         """`served` returns what is known of the API server's kinds."""
-        self._history = history
+        self._history = weakref.ref(history)  # which has the recorder, as the tapes of its records do
         self._file: RecordingFile | None = file
+        self._keeps_secrets = history.options.record_secrets
         self._served = served
         self._shown: Sequence[RESTMapping] = ()
         self._known: dict[bytes, int] = {}
@@ -50,7 +53,7 @@ class Recorder:
 
     def begun(self, run: Run) -> None:
         seed = _SYSTEM.getrandbits(63)
-        run.tape = RecordingTape(self, run, seed, keeps_secrets=self._history.options.record_secrets)
+        run.tape = RecordingTape(self, run, seed, keeps_secrets=self._keeps_secrets)
         if (served := self._served()) is not self._shown:
             self._shown = served
             self.write(self._served_entry)
@@ -77,7 +80,7 @@ class Recorder:
         written = [
             (number, *one)
             for number, step in enumerate(run.steps)
-            for one in ((step.written or ()) if isinstance(step, CallNote) else ())
+            for one in (step.written if isinstance(step, CallNote) else ())
         ]
         ended = run.ended if run.ended is not None else run.began
         self.write(lambda batch: EndEntry(run.number, ended, run.result, run.error, run.place, run.skipped, written))
@@ -105,6 +108,7 @@ class Recorder:
             if self._file is not None:
                 self._file.close()
                 self._file = None
+        self._served = tuple
 
     def _append(self, file: RecordingFile, entry: Callable[[Batch], Record]) -> None:
         batch = _batch(self._known, entry)
@@ -123,7 +127,8 @@ class Recorder:
             self._known |= batch.added
 
     def _session_entry(self, batch: Batch) -> SessionEntry:
-        history = self._history
+        history = self._history()
+        assert history is not None  # it is being recorded
         moment, at = history.anchor or (0.0, history.clock())
         return SessionEntry(
             id=self._id,

@@ -8,7 +8,8 @@ from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING
 
-from pilotage.history.records import CallNote, Run
+from pilotage.history.records import CallNote
+from pilotage.history.runs import Run
 from pilotage.history.tapes import Kept
 from pilotage.recording.entries import ValueEntry
 
@@ -26,7 +27,7 @@ class RecordingTape:
 
     def __init__(self, recorder: Recorder, run: Run, seed: int, *, keeps_secrets: bool) -> None:
         self._recorder = recorder
-        self._run = run
+        self._number = run.number  # not the run itself, which the cyclic collector does not see
         self._seed = seed
         self._keeps_secrets = keeps_secrets
         self._reads_clock = False
@@ -62,5 +63,5 @@ class RecordingTape:
         return None
 
     def keep(self, call: str, result: Kept) -> None:
-        number = self._run.number
+        number = self._number
         self._recorder.write(lambda batch: ValueEntry(number, call, result.data, result.error, result.message))

@@ -16,7 +16,8 @@ from pilotage.cluster.cachedclient import CachedClient, CachedClientOptions
 from pilotage.cluster.cluster import Cluster
 from pilotage.controller.controller import Controller
 from pilotage.errors import NotFound
-from pilotage.history.records import CURRENT, ListNote, Run
+from pilotage.history.records import ListNote
+from pilotage.history.runs import CURRENT, Run
 from pilotage.manager.clusters import MemberCluster
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
@@ -96,7 +97,7 @@ class ReplayClient(CachedClient):
         note = tape.read(subject.kind.gvk, subject.namespace, name)
         if note is None:
             return await Client._get(self, kind, name, namespace, resource_version)
-        run.add(note)
+        run.add(note, len(note.data or b""))
         if note.data is None:
             raise add_subject(not_found(note.kind, note.namespace, note.name), subject)
         return reader_of(kind, stored=True)(note.data)

@@ -15,7 +15,8 @@ import msgspec
 from pilotage.controller.controller import Controller
 from pilotage.controller.request import Request
 from pilotage.controller.worker import Worker
-from pilotage.history.records import EventNote, ReadNote, Run, Step
+from pilotage.history.records import EventNote, ReadNote, Step
+from pilotage.history.runs import Run
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.recording.assembly import RecordedRequest, RecordedRun
 from pilotage.recording.randomness import watched_values
@@ -48,7 +49,7 @@ def replay(
     """Run the reconciles of a recording again: all, or those with these `numbers`.
 
     `setup` adds the program to the manager that it is given. `before` is called before each reconcile, and `report`
-    after it, with the run as it was on replay, whose story `run.journal.history.stories` makes. Nothing is logged
+    after it, with the run as it was on replay, whose story `run.controller.history.stories` makes. Nothing is logged
     unless there is a `before`.
     """
 
@@ -139,7 +140,7 @@ class _Player:
         """Remember the objects that the causes and the reads of a reconcile show."""
         for _, note in recorded.run.notes:
             if isinstance(note, EventNote) and note.origin.kind is not None:
-                self._see(note.origin.kind, note.event.namespace, note.event.name, note.event.new_data)
+                self._see(note.origin.kind, note.namespace, note.name, note.new_data)
         for step in recorded.run.steps:
             if isinstance(step, ReadNote):
                 self._see(step.kind, step.namespace, step.name, step.data)
@@ -153,7 +154,7 @@ class _Player:
     async def play(self, recorded: RecordedRun) -> tuple[Outcome, Run]:
         """Run one reconcile again."""
         run = recorded.run
-        controller = self._controllers.get(run.journal.controller)
+        controller = self._controllers.get(run.controller.name)
         if controller is None:
             return self._missing(run)
         loop = cast("_ReplayLoop", asyncio.get_running_loop())
@@ -189,7 +190,7 @@ class _Player:
 
     def _missing(self, run: Run) -> tuple[Outcome, Run]:
         known = ", ".join(sorted(self._controllers)) or "none"
-        ended = Ended(Verdict.LACKING, f"the program has no controller {run.journal.controller!r}; it has: {known}")
+        ended = Ended(Verdict.LACKING, f"the program has no controller {run.controller.name!r}; it has: {known}")
         return _judged(run, ended), run
 
 
@@ -213,7 +214,7 @@ def _judged(run: Run, ended: Ended) -> Outcome:
     request = run.request
     return Outcome(
         run.number,
-        run.journal.controller,
+        run.controller.name,
         request.name,
         request.namespace,
         ended.verdict,

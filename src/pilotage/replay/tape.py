@@ -19,7 +19,8 @@ from pilotage import errors
 from pilotage.errors import PilotageError, Status, from_status
 from pilotage.history.differences import Change
 from pilotage.history.recorded import error_of
-from pilotage.history.records import CallNote, ListNote, ReadNote, Run
+from pilotage.history.records import CallNote, ListNote, ReadNote
+from pilotage.history.runs import Run
 from pilotage.history.tapes import Kept, failed_read
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.recording.assembly import RecordedRun

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pilotage.dashboard.gathering import Sources
     from pilotage.device.client.clientset import Devices
     from pilotage.workloads import WorkloadOptions, Workloads
+    from pilotage.workloads.stages.stage import Stage
 
 T = TypeVar("T")
 
@@ -115,15 +116,18 @@ class Environment:
 
     @asynccontextmanager
     async def workloads(
-        self, options: WorkloadOptions | None = None, *, nodes: int | None = None
+        self, options: WorkloadOptions | None = None, *, nodes: int | None = None, stages: Sequence[Stage] | None = None
     ) -> AsyncIterator[Workloads]:
         """Simulated workloads in the block: Deployments, StatefulSets, Jobs and the others get Pods, and the Pods
-        become ready, on this number of simulated nodes. `run_until_idle` waits for them, too."""
+        become ready, on this number of simulated nodes. Objects of kinds that have `stages` go through these.
+        `run_until_idle` waits for them, too."""
         from pilotage.workloads import WorkloadOptions, Workloads
 
         chosen = options or WorkloadOptions(seed=getattr(asyncio.get_running_loop(), "seed", 0))
         if nodes is not None:
             chosen = replace(chosen, nodes=nodes)
+        if stages is not None:
+            chosen = replace(chosen, stages=tuple(stages))
         async with Workloads(self.cluster, chosen) as workloads:
             self._workloads.append(workloads)
             try:

@@ -16,6 +16,7 @@ from pilotage.workloads.options import WorkloadOptions
 from pilotage.workloads.pods.index import Pods
 from pilotage.workloads.progress import Progress
 from pilotage.workloads.recording import NO_EVENTS
+from pilotage.workloads.stages.lifecycle import Lifecycle
 
 BURST = Debounce(0.02, 0.2)
 """For controllers that look at all Pods of an object: when many of them change at the same time, they look once."""
@@ -33,6 +34,8 @@ class Context:
     faults: Faults
     progress: Progress
     random: Random
+    lifecycle: Lifecycle
+    """The stages of the options."""
 
     @property
     def client(self) -> Client:

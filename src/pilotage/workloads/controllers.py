@@ -7,6 +7,7 @@ from importlib import import_module
 from types import MappingProxyType
 
 from pilotage.errors import InvalidDefinition
+from pilotage.workloads import staging
 from pilotage.workloads.context import Context
 from pilotage.workloads.kubelet.reporter import register
 
@@ -45,9 +46,11 @@ def check(flag: Iterable[str]) -> None:
 
 
 async def set_up(context: Context) -> None:
-    """Add the chosen controllers to the manager of the context, and create the nodes."""
+    """Add the chosen controllers to the manager of the context, and those of its stages, and create the nodes."""
     for name in filter(context.options.chooses, MODULES):
         if name == "kubelet":
             await register(context)
         setup: Setup = import_module(f"pilotage.workloads.{MODULES[name]}").setup
         setup(context)
+    if context.options.stages:
+        staging.setup(context)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pilotage.meta.bounds.optionfields import SecondsField, check_fields, count_field, seconds_field
 from pilotage.types.core.v1 import Node
+from pilotage.workloads.stages.stage import Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,9 @@ class WorkloadOptions:
     """What is added to that at most, by the seed."""
     faults: Sequence[str] = ()
     """Faults from the beginning, as text: `image-pull image=example.com/shop:2`."""
+    stages: Sequence[Stage] = ()
+    """Stages of objects, of Stage files of kwok or in Python. Stages of Pods replace what simulated nodes do with Pods,
+    and faults do not apply to such Pods; stages of Nodes replace the status that simulated nodes report."""
     events: bool = True
     """Whether the controllers and nodes record Events, as Kubernetes' do. Without them, many Pods need less time."""
 

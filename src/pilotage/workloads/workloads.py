@@ -26,6 +26,7 @@ from pilotage.workloads.options import WorkloadOptions
 from pilotage.workloads.pods.index import Pods
 from pilotage.workloads.pods.view import PodView
 from pilotage.workloads.progress import Progress
+from pilotage.workloads.stages.lifecycle import Lifecycle
 
 
 class Workloads:
@@ -164,7 +165,8 @@ class Workloads:
         informer.add_event_handler(pods.note)
         random = Random(self.options.seed)  # noqa: S311 - reproducible, and no secret
         nodes = SimulatedNodes(manager.clock)
-        context = Context(manager, self.options, pods, nodes, self._faults, Progress(), random)
+        lifecycle = Lifecycle(self.options.stages)
+        context = Context(manager, self.options, pods, nodes, self._faults, Progress(), random, lifecycle)
         await controllers.set_up(context)
         return context
 

@@ -15,7 +15,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -346,7 +346,7 @@ class Taking(Generic[T]):
 
     __slots__ = ("_queue", "item", "notes", "priority")
     item: T
-    notes: list[tuple[float, Any]]
+    notes: Sequence[tuple[float, Any]]
     """The notes with which it was added, each with the time."""
     priority: int
     """The priority with which it was handed out."""

@@ -6,7 +6,7 @@ first out within a priority. An item that is held by a worker is not handed out 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 
@@ -31,8 +31,15 @@ class ScheduledItem(msgspec.Struct, Generic[T], eq=False):
     ready_at: float = 0.0
     since: float = 0.0
     """When it became ready; if it is held, when it was handed out."""
-    notes: list[tuple[float, object]] = []
-    """Why it was added, and when."""
+    notes: Sequence[tuple[float, object]] = ()
+    """Why it was added, and when: a tuple of one, or a list."""
+
+    def add_note(self, now: float, note: object) -> None:
+        """Add another reason, while there are not too many."""
+        if not isinstance(self.notes, list):
+            self.notes = [*self.notes]
+        if len(self.notes) < MOST_NOTES:
+            self.notes.append((now, note))
 
 
 class Schedule(Generic[T]):
@@ -57,12 +64,12 @@ class Schedule(Generic[T]):
     def add(self, item: T, priority: int, now: float, after: float = 0.0, note: object = None) -> None:
         """Schedule an item. One that is scheduled already gets the higher priority and the earlier time."""
         scheduled = self._items.get(item)
-        if note is not None and scheduled is not None and len(scheduled.notes) < MOST_NOTES:
-            scheduled.notes.append((now, note))
+        if note is not None and scheduled is not None:
+            scheduled.add_note(now, note)
         if scheduled is None:
             self._items[item] = scheduled = ScheduledItem(item, priority)
             if note is not None:
-                scheduled.notes.append((now, note))
+                scheduled.notes = ((now, note),)
             if after > 0:
                 self._wait(scheduled, now + after)
             else:

@@ -25,8 +25,13 @@ def test_the_order_of_the_events_does_not_matter() -> None:
 
 def test_an_event_without_an_object_changes_nothing() -> None:
     unchanged = event("update", ONE, ONE)
-    unchanged.event.is_unchanged = True  # type: ignore[misc]  # the value of this test can be changed
+    unchanged.is_unchanged = True
     assert changes_since([(10.0, unchanged), (11.0, event("generic", None, None))], 5.0) == {}
+
+
+def test_an_event_that_has_lost_its_objects_changes_nothing() -> None:
+    assert changes_since([(10.0, event("update", None, None)), (11.0, event("delete", None, None))], 5.0) == {}
+    assert changes_since([(10.0, event("create", None, None))], 5.0) == {KEY: None}
 
 
 def test_events_are_those_of_runs_of_predicates_and_of_queues() -> None:
@@ -35,9 +40,9 @@ def test_events_are_those_of_runs_of_predicates_and_of_queues() -> None:
     first, second, third, fourth = (event("update", ONE, TWO, name) for name in "abcd")
     recorded(journal, Happened(10, 11), "a", [(9.0, first)])
     recorded(journal, Happened(21, 22), "b", [(15.0, second), (16.0, TextNote("test"))])
-    journal.drop(third.origin, third.event, "is_interesting", 17.0)
+    journal.drop(third.origin, third, "is_interesting", 17.0)
     found = events_since(history, [(18.0, fourth)], 12.0)
-    assert sorted((at, note.event.name) for at, note in found) == [(15.0, "b"), (17.0, "c"), (18.0, "d")]
+    assert sorted((at, note.name) for at, note in found) == [(15.0, "b"), (17.0, "c"), (18.0, "d")]
 
 
 def test_an_event_of_several_runs_comes_once() -> None:

@@ -9,13 +9,15 @@ import pytest
 import pilotage as pt
 from pilotage.errors import InvalidDefinition
 from pilotage.history import Reconcile
-from pilotage.history.history import History, Journal
+from pilotage.history.history import History
+from pilotage.history.journal import Journal
 from pilotage.history.narration.budget import LINES, LINES_OF_ERRORS
 from pilotage.history.narration.layout import laid_out
 from pilotage.history.narration.narrative import Heading
 from pilotage.history.narration.narrator import SLOW_SECONDS, Narrator, Paragraph
 from pilotage.history.narration.selection import selected
-from pilotage.history.records import CURRENT, LogNote, Run
+from pilotage.history.records import LogNote
+from pilotage.history.runs import CURRENT, Run
 from pilotage.history.storybuilder import StoryBuilder
 from pilotage.history.text import Line
 from pilotage.meta.kinds import GroupVersionKind

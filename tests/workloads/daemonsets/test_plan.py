@@ -87,7 +87,7 @@ def named(owner: DaemonSet, name: str) -> DaemonSet:
     ],
 )
 def test_name_daemon_set_launches_pods(name: str, labels: dict[str, str], expected: list[str]) -> None:
-    made = Simulation(named(daemon_set(**labels), name))
+    made = Simulation(named(daemon_set(None, (), **labels), name))
     for number in range(6):
         made.nodes[f"node-{number}"] = node(f"node-{number}", **(SSD if number >= 4 else {}))
     assert made.plan().create == expected

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pilotage.meta.models import ObjectMeta
+from pilotage.meta.scalars.quantity import Quantity
 from pilotage.testing.environment import Environment
 from pilotage.types.apps.v1 import (
     ControllerRevision,
@@ -17,7 +18,16 @@ from pilotage.types.apps.v1 import (
     DaemonSetUpdateStrategy,
     RollingUpdateDaemonSet,
 )
-from pilotage.types.core.v1 import Binding, Node, NodeSpec, ObjectReference, Pod, Taint
+from pilotage.types.core.v1 import (
+    Binding,
+    Node,
+    NodeSpec,
+    ObjectReference,
+    Pod,
+    ResourceQuota,
+    ResourceQuotaSpec,
+    Taint,
+)
 from pilotage.workloads.daemonsets.placement import target_node
 from pilotage.workloads.options import WorkloadOptions
 from pilotage.workloads.revisions.data import template_document
@@ -347,3 +357,68 @@ async def test_a_name_that_is_taken_raises_the_collision_count(env: Environment)
     assert status.collision_count == 1
     found = await env.client.list(ControllerRevision, namespace=NAMESPACE)
     assert sorted(found.names) == sorted([name, f"agent-{template_hash(template_document(dry), 1)}"])
+
+
+async def test_a_node_that_gets_a_label_gets_a_pod_and_loses_it_with_the_label(env: Environment) -> None:
+    await nodes(env, 1)
+    owner = daemon_set()
+    assert owner.spec.template.spec is not None
+    owner.spec.template.spec.node_selector = {"gpu": "yes"}
+    await env.client.create(owner)
+    await until(env, observed_generation=1, desired_number_scheduled=0)
+    await env.client.patch(Node, {"metadata": {"labels": {"gpu": "yes"}}}, name="node-1")
+    await until(env, number_ready=1)
+    await env.client.patch(Node, {"metadata": {"labels": {"gpu": None}}}, name="node-1")
+
+    async def left() -> list[Pod]:
+        await run(env)
+        return await pods_of(env)
+
+    await env.eventually(left, satisfies=lambda found: not found)
+
+
+async def test_a_pod_without_a_controller_is_adopted_and_one_that_is_not_selected_is_released(env: Environment) -> None:
+    await nodes(env, 1)
+    spec = template(LABELS).spec
+    assert spec is not None
+    spec.node_name = "node-1"
+    orphan = Pod(metadata=ObjectMeta(name="orphan", namespace=NAMESPACE, labels=LABELS), spec=spec)
+    await env.client.create(orphan)
+    owner = await env.client.create(daemon_set(update_strategy=DaemonSetUpdateStrategy(type="OnDelete")))
+
+    async def owners() -> list[str]:
+        found = await env.client.get(Pod, "orphan", namespace=NAMESPACE)
+        return [one.uid for one in found.metadata.owner_references]
+
+    await env.eventually(owners, equals=[owner.metadata.uid])
+    assert len(await pods_of(env)) == 1
+    await env.client.patch(orphan, {"metadata": {"labels": {"app": "other"}}})
+    await env.eventually(owners, equals=[])
+    await wait_for_pods(env, 2)
+
+
+async def test_a_daemon_set_that_is_being_deleted_does_nothing(env: Environment) -> None:
+    owner = daemon_set()
+    owner.metadata.finalizers = ["example.com/held"]
+    await env.client.create(owner)
+    await until(env, observed_generation=1)
+    await env.client.delete(owner)
+    await nodes(env, 1)
+    await env.consistently(lambda: pods_of(env), satisfies=lambda found: not found, seconds=5)
+
+
+async def test_a_failure_to_create_has_an_event_and_is_tried_again(env: Environment) -> None:
+    await nodes(env, 3)
+    quota = ResourceQuota(metadata=ObjectMeta(name="q", namespace=NAMESPACE))
+    quota.spec = ResourceQuotaSpec(hard={"pods": Quantity("1")})
+    quota = await env.client.create(quota)
+    await env.client.patch_status(quota, {"status": {"hard": {"pods": "1"}, "used": {"pods": "0"}}})
+    await env.client.create(daemon_set())
+    found = await env.eventually(lambda: events_of(env, "DaemonSet", "agent"), satisfies=lambda found: len(found) >= 2)
+    kind, reason, message, component = next(one for one in found if one[1] != "SuccessfulCreate")
+    assert (kind, reason, component) == ("Warning", "FailedCreate", COMPONENT)
+    assert message.startswith('Error creating: pods "agent-')
+    status = await until(env, observed_generation=1)
+    assert (status.desired_number_scheduled, status.current_number_scheduled) == (3, 1)
+    await env.client.delete(quota)
+    await until(env, number_ready=3)

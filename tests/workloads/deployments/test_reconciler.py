@@ -303,3 +303,55 @@ async def test_changed_annotations_and_min_ready_seconds_reach_the_replica_set(e
         return found.metadata.annotations["team"], found.spec.min_ready_seconds
 
     await env.eventually(reached, equals=("b", 7))
+
+
+async def test_sync_deployment_does_not_do_anything_during_deletion(env: Environment) -> None:
+    held = deployment()
+    held.metadata.finalizers = ["test/hold"]
+    await env.client.create(held)
+    await roll_out(env)
+    [made] = await replica_sets(env)
+    await env.client.patch(made, {"metadata": {"finalizers": ["test/hold"]}})
+    await env.client.delete(Deployment, "web", namespace=NAMESPACE)
+    await set_image(env, "nginx:2")
+    await env.eventually(lambda: status_of(env), satisfies=lambda status: status.observed_generation == 3)
+    assert len(await replica_sets(env)) == 1
+
+
+async def test_get_replica_sets_for_deployment_of_two_with_the_same_selector(env: Environment) -> None:
+    await env.client.create(deployment(1))
+    await roll_out(env, 1)
+    other = deployment(2)
+    other.metadata.name = "other"
+    other.spec.template = template(LABELS, "nginx:other")
+    await env.client.create(other)
+    found = await env.eventually(lambda: replica_sets(env), satisfies=lambda found: len(found) == 2)
+    assert {each.metadata.owner_references[0].name: each.spec.replicas for each in found} == {"web": 1, "other": 2}
+
+
+async def test_get_replica_sets_for_deployment_adopt_release(env: Environment) -> None:
+    await env.client.create(deployment(1))
+    await roll_out(env, 1)
+    [made] = await replica_sets(env)
+    await env.client.patch(made, {"metadata": {"labels": {"app": "released"}}})
+
+    async def controllers() -> list[int]:
+        found = await env.client.get(ReplicaSet, made.metadata.name, namespace=NAMESPACE)
+        return [len(found.metadata.owner_references), (await status_of(env)).collision_count or 0]
+
+    await env.eventually(controllers, equals=[0, 1])
+    await env.client.patch(made, {"metadata": {"labels": LABELS}})
+    await env.eventually(controllers, equals=[1, 1])
+
+
+async def test_a_deleted_replica_set_is_created_again(env: Environment) -> None:
+    await env.client.create(deployment(1))
+    await roll_out(env, 1)
+    [made] = await replica_sets(env)
+    await env.client.delete(made)
+    await env.eventually(
+        lambda: replica_sets(env),
+        satisfies=lambda found: [each.metadata.uid for each in found] not in ([], [made.metadata.uid]),
+    )
+    [again] = await replica_sets(env)
+    assert again.metadata.name == made.metadata.name

@@ -127,13 +127,8 @@ def test_deployment_controller_cleanup_unhealthy_replicas(
     ready: int, most: int, expected: list[tuple[int, int]]
 ) -> None:
     """Pods that are not available are removed first, by a step of their own; the rest depends on the others."""
-    # The new ReplicaSet is fully available, so `most` Pods may go.
-    least = 10 - 2
-    new = (
-        replica_set("new", least + most - 10, available=least + most - 10) if least + most > 10 else replica_set("new")
-    )
-    desired = deployment(10, strategy=rolling(2, 2)) if most >= 2 else deployment(10, strategy=rolling(2, most))
-    steps = next_old_sizes(desired, [replica_set("old", 10, available=ready)], new)
+    wanted = deployment(10, strategy=rolling(2, most))
+    steps = next_old_sizes(wanted, [replica_set("old", 10, available=ready)], replica_set("new"))
     assert [(step.before, step.after) for step in steps] == expected
 
 

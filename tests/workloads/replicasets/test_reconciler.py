@@ -7,10 +7,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from pilotage.meta.models import ObjectMeta, OwnerReference
+from pilotage.meta.owners import set_controller_reference
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.testing.environment import Environment
 from pilotage.types.apps.v1 import ReplicaSet, ReplicaSetSpec, ReplicaSetStatus
 from pilotage.types.core.v1 import (
+    Binding,
+    ConfigMap,
+    ObjectReference,
     Pod,
     ReplicationController,
     ReplicationControllerSpec,
@@ -19,7 +23,7 @@ from pilotage.types.core.v1 import (
 )
 from pilotage.workloads.options import WorkloadOptions
 from pilotage.workloads.workloads import Workloads
-from tests.workloads.kit import NAMESPACE, events_of, make_all_ready, selecting, template
+from tests.workloads.kit import NAMESPACE, events_of, make_all_ready, pass_time, selecting, set_running, template
 
 LABELS = {"app": "web"}
 CONTROLLERS = ("replicaset-controller", "replicationcontroller-controller")
@@ -165,6 +169,78 @@ async def test_a_pod_is_available_when_it_has_been_ready_for_min_ready_seconds(e
     assert (await status_of(env)).available_replicas is None
     await env.eventually(lambda: status_of(env), satisfies=lambda status: status.available_replicas == 1)
     assert 29 <= (env.clock() - start).total_seconds() <= 32
+
+
+async def test_a_replica_set_with_its_pods_writes_nothing(env: Environment) -> None:
+    await env.client.create(replica_set(replicas=2))
+    await wait_for_pods(env, 2)
+    await make_all_ready(env, LABELS)
+    await env.eventually(lambda: status_of(env), satisfies=lambda status: status.available_replicas == 2)
+
+    async def versions() -> set[str]:
+        objects = [*await pods_of(env), await env.client.get(ReplicaSet, "web", namespace=NAMESPACE)]
+        return {each.metadata.resource_version for each in objects}
+
+    before = await versions()
+    await pass_time(env, 60)
+    assert await versions() == before
+
+
+async def test_a_pod_that_is_being_deleted_is_replaced_and_counted_as_terminating(env: Environment) -> None:
+    await env.client.create(replica_set(replicas=1))
+    [pod] = await wait_for_pods(env, 1)
+    await env.client.patch(pod, {"metadata": {"finalizers": ["test/hold"]}})
+    await env.client.delete(pod)
+    await wait_for_pods(env, 2)
+    await env.eventually(
+        lambda: status_of(env), satisfies=lambda status: (status.terminating_replicas, status.replicas) == (1, 1)
+    )
+    await env.client.patch(Pod, {"metadata": {"finalizers": None}}, name=pod.metadata.name, namespace=NAMESPACE)
+    await env.eventually(lambda: status_of(env), satisfies=lambda status: status.terminating_replicas == 0)
+
+
+async def test_overlapping_replica_sets_leave_each_other_their_pods(env: Environment) -> None:
+    for name in ("one", "two"):
+        await env.client.create(replica_set(name, replicas=2))
+    pods = await wait_for_pods(env, 4)
+    await pass_time(env, 10)
+    owners = sorted(pod.metadata.owner_references[0].name for pod in await pods_of(env))
+    assert owners == ["one", "one", "two", "two"]
+    assert {pod.metadata.uid for pod in pods} == {pod.metadata.uid for pod in await pods_of(env)}
+
+
+async def test_a_replica_set_that_is_being_deleted_neither_adopts_nor_creates(env: Environment) -> None:
+    held = replica_set(replicas=1)
+    held.metadata.finalizers = ["test/hold"]
+    await env.client.create(held)
+    await wait_for_pods(env, 1)
+    await env.client.delete(ReplicaSet, "web", namespace=NAMESPACE, propagation_policy="Orphan")
+    for pod in await pods_of(env):
+        await env.client.delete(pod)
+    orphan = Pod(metadata=ObjectMeta(name="orphan", namespace=NAMESPACE, labels=LABELS), spec=template(LABELS).spec)
+    await env.client.create(orphan)
+    await pass_time(env, 10)
+    [found] = await pods_of(env)
+    assert (found.metadata.name, found.metadata.owner_references) == ("orphan", [])
+
+
+async def test_related_pods_of_another_replica_set_of_the_owner_decide_which_pod_is_deleted(env: Environment) -> None:
+    owner = await env.client.create(ConfigMap(metadata=ObjectMeta(name="owner", namespace=NAMESPACE)))
+    for name in ("one", "two"):
+        made = replica_set(name, replicas=2 if name == "one" else 1)
+        made.spec.selector.match_labels = {"set": name}
+        made.spec.template = template({"set": name})
+        set_controller_reference(owner, made)
+        await env.client.create(made)
+    pods = sorted(await wait_for_pods(env, 3), key=lambda pod: pod.metadata.generate_name)
+    for pod, node in zip(pods, ("a", "b", "b"), strict=True):
+        target = Binding(metadata=ObjectMeta(name=pod.metadata.name), target=ObjectReference(kind="Node", name=node))
+        await env.client.subresource("binding", Binding).create(pod, target)
+        bound = await env.client.get(Pod, pod.metadata.name, namespace=NAMESPACE)
+        await set_running(env.client, bound, now=env.clock())
+    await env.client.patch(ReplicaSet, {"spec": {"replicas": 1}}, name="one", namespace=NAMESPACE)
+    left = await wait_for_pods(env, 2)
+    assert sorted(pod.spec.node_name or "" for pod in left if pod.spec is not None) == ["a", "b"]
 
 
 async def test_a_large_replica_set_is_created_in_parts(env: Environment) -> None:

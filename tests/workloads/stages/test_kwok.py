@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from pilotage.meta.text import yamltext
+from pilotage.meta.text import gotext, yamltext
 from pilotage.workloads.stages import stagefiles
 from pilotage.workloads.stages.filestage import FileStage
 from pilotage.workloads.stages.lifecycle import Lifecycle
 from pilotage.workloads.stages.moment import Moment
 from pilotage.workloads.stages.stage import Action, Apply, Event, Patch
-from pilotage.workloads.stages.templates.printf import go_syntax
 
 FOLDER = Path(__file__).parent / "kwok"
 INPUTS = sorted(FOLDER.glob("*/*/testdata/*.input.yaml"))
@@ -38,7 +37,7 @@ def stages_of(folder: Path) -> list[FileStage]:
 
 def called(name: str) -> Callable[..., str]:
     """A function that gives its own call, as kwok's test replaces those that depend on the moment."""
-    return lambda *arguments: f"<{name}({', '.join(map(go_syntax, arguments))})>" if arguments else f"<{name}>"
+    return lambda *arguments: f"<{name}({', '.join(map(gotext.go_syntax, arguments))})>" if arguments else f"<{name}>"
 
 
 def called_twice(name: str) -> Callable[..., list[str]]:
@@ -69,7 +68,7 @@ def shown_stage(stage: FileStage, document: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"stage": stage.name, "next": actions}
     if delays := [round(seconds * 1e9) for seconds in stage.delay_range(document, NOW)]:
         found["delay"] = delays
-    if stage.delays is None:
+    if stage.spec.delay is None:
         assert stage.delay_range(document, NOW) == ()
     if (weight := stage.weight(document)) is not None:
         found["weight"] = weight

@@ -14,8 +14,8 @@ from pilotage.errors import InvalidDefinition
 from pilotage.meta.patches import json_patch
 from pilotage.meta.text import yamltext
 from pilotage.workloads.stages import stagefiles
+from pilotage.workloads.stages.actions import Finalizer, Finalizers
 from pilotage.workloads.stages.filestage import FileStage
-from pilotage.workloads.stages.finalizers import FinalizersChange
 from pilotage.workloads.stages.lifecycle import Lifecycle
 from pilotage.workloads.stages.moment import Moment
 from pilotage.workloads.stages.native import NativeStage
@@ -228,24 +228,26 @@ def test_an_applied_object_has_a_kind() -> None:
         stage(steps=[{"apply": {"template": "a: 1"}}]).step({}, MOMENT)
 
 
+def changed(add: tuple[str, ...] = (), remove: tuple[str, ...] = (), *, empty: bool = False) -> Finalizers:
+    return Finalizers([Finalizer(each) for each in add], [Finalizer(each) for each in remove], empty)
+
+
 @pytest.mark.parametrize(
     ("change", "current", "after"),
     [
-        (FinalizersChange(add=("a",)), [], ["a"]),
-        (FinalizersChange(add=("a", "b")), ["b"], ["b", "a"]),
-        (FinalizersChange(remove=("a",)), ["a", "b", "a"], ["b"]),
-        (FinalizersChange(remove=("a",)), ["a"], None),
-        (FinalizersChange(remove=("a",)), ["b"], ["b"]),
-        (FinalizersChange(remove=("a",), add=("c",)), ["a", "b"], ["b", "c"]),
-        (FinalizersChange(remove=("a",), add=("c",)), ["a"], ["c"]),
-        (FinalizersChange(empty=True), ["a", "b"], None),
-        (FinalizersChange(empty=True), [], None),
-        (FinalizersChange(empty=True, add=("c",)), ["a"], ["c"]),
+        (changed(add=("a",)), [], ["a"]),
+        (changed(add=("a", "b")), ["b"], ["b", "a"]),
+        (changed(remove=("a",)), ["a", "b", "a"], ["b"]),
+        (changed(remove=("a",)), ["a"], None),
+        (changed(remove=("a",)), ["b"], ["b"]),
+        (changed(remove=("a",), add=("c",)), ["a", "b"], ["b", "c"]),
+        (changed(remove=("a",), add=("c",)), ["a"], ["c"]),
+        (changed(empty=True), ["a", "b"], None),
+        (changed(empty=True), [], None),
+        (changed(empty=True, add=("c",)), ["a"], ["c"]),
     ],
 )
-def test_finalizers_are_added_and_removed(
-    change: FinalizersChange, current: list[str], after: list[str] | None
-) -> None:
+def test_finalizers_are_added_and_removed(change: Finalizers, current: list[str], after: list[str] | None) -> None:
     document: dict[str, Any] = {"metadata": {"finalizers": current} if current else {}}
     patched = json_patch.apply(document, change.operations(current))
     assert patched["metadata"].get("finalizers") == after
@@ -274,8 +276,3 @@ def test_a_native_stage_is_a_stage_beside_those_of_files() -> None:
 def test_a_native_stage_has_no_negative_weight() -> None:
     with pytest.raises(InvalidDefinition, match="the stage s has the weight -1: it must be at least 0"):
         NativeStage("s", POD, lambda document, moment: Step(()), chance=-1)
-
-
-def test_a_later_moment_has_the_same_start() -> None:
-    later = MOMENT.at(datetime(2027, 1, 1, tzinfo=UTC))
-    assert (later.now.year, later.start_time) == (2027, NOW)

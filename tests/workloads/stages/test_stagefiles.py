@@ -67,7 +67,7 @@ def test_the_group_of_a_stage_is_the_core_group_unless_given() -> None:
 
 def test_steps_replace_next() -> None:
     stage = parsed("  next: {delete: true}\n  steps: [{event: {reason: R}}]")
-    assert [type(each).__name__ for each in stage.definitions] == ["Event"]
+    assert [type(each.fields).__name__ for each in stage.spec.definitions] == ["EventFields"]
 
 
 FIELDS = """resourceRef kind apiGroup selector matchLabels matchAnnotations matchExpressions key operator values cel jq

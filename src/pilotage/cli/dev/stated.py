@@ -12,7 +12,8 @@ from pilotage.client.desired import STATED, settable
 from pilotage.client.patch import own_document
 from pilotage.history.differences import differences
 from pilotage.history.history import History
-from pilotage.history.records import CURRENT, CallNote, Run, Step
+from pilotage.history.records import CallNote, Step
+from pilotage.history.runs import CURRENT, Run
 from pilotage.meta.forms import Object, gvk_of
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.rest import PatchType, Verb
@@ -77,7 +78,7 @@ class StatedObjects:
         for step in run.steps:
             if isinstance(step, CallNote) and step.request.content_type == PatchType.APPLY.value:
                 statements |= self._applied(step)
-        key = Reconciled(run.journal.controller, run.request.namespace, run.request.name)
+        key = Reconciled(run.controller.name, run.request.namespace, run.request.name)
         self.latest[key] = statements
 
     def _state(self, obj: Object) -> None:

@@ -103,6 +103,7 @@ class Flags:
     )
     nodes: int | None = simulated.nodes("--simulate-workloads")
     fault: tuple[str, ...] = simulated.faults()
+    stages: tuple[Path, ...] = simulated.stages("--simulate-workloads")
     until_idle: bool = switch("exit when everything is reconciled: 0, or 5 with a list of pending work")
     timeout: float | None = _seconds("how long --until-idle waits (default: 60; 0: no limit)")
     horizon: float | None = _seconds("--until-idle waits for what is due again within this time (default: 0)")

@@ -84,7 +84,7 @@ def _check(flags: Flags) -> None:
         )
     if flags.explain is not None:
         _check_explained(flags, flags.explain)
-    check_flags("--simulate-workloads", flags.simulate_workloads, flags.nodes, flags.fault)
+    check_flags("--simulate-workloads", flags.simulate_workloads, flags.nodes, flags.fault, flags.stages)
     if flags.processes is not None:
         _check_processes(flags)
 

@@ -88,7 +88,7 @@ class Program:
     def _simulated(self, cluster: Cluster) -> AbstractAsyncContextManager[list[Workloads]]:
         flags = self.flags
         is_here = flags.simulate_workloads and process_number() <= 1
-        return simulated(cluster, workload_options(flags.nodes, flags.fault) if is_here else None)
+        return simulated(cluster, workload_options(flags.nodes, flags.fault, flags.stages) if is_here else None)
 
     @property
     def _shown_name(self) -> str:

@@ -108,5 +108,6 @@ class ServeOptions:
     )
     nodes: int | None = simulated.nodes("--workloads")
     fault: tuple[str, ...] = simulated.faults()
+    stages: tuple[Path, ...] = simulated.stages("--workloads")
     address_flag: str = "--bind"
     """The flag of the address, for messages."""

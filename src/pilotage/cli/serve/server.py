@@ -31,7 +31,7 @@ async def serve(options: ServeOptions) -> None:
     On the first signal watches end at once and other requests have ten seconds. A second signal ends these too.
     """
     check_servable(options)  # before a new storage is created
-    check_flags("--workloads", options.workloads, options.nodes, options.fault)
+    check_flags("--workloads", options.workloads, options.nodes, options.fault, options.stages)
     _keep_freed_memory()
     plugins = _admission_plugins(options)
     output, progress = standard_output(), standard_error()
@@ -54,7 +54,7 @@ async def serve(options: ServeOptions) -> None:
             )
             with progress.working("Creating certificates"):
                 url = await exits.enter_async_context(serve_cluster(cluster, options))
-            wanted = workload_options(options.nodes, options.fault) if options.workloads else None
+            wanted = workload_options(options.nodes, options.fault, options.stages) if options.workloads else None
             await exits.enter_async_context(simulated(cluster, wanted))
             where = f"{shown} at {output.styled(url, BOLD)}"
             output.line(f"{output.styled('serving', GREEN)} {where}; press Ctrl-C to stop")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from pilotage.dashboard.values import Figures, Series
-from pilotage.history.records import Run
+from pilotage.history.runs import Run
 
 WINDOW = 300
 """Seconds that are kept."""
@@ -101,7 +101,7 @@ class Tally:
 
     def _count_waiting(self, run: Run) -> None:
         """Count the run at the end of each step at which it was on the queue."""
-        if not run.notes:
+        if not run.notes or run.began - run.notes[0][0] < run.began % STEP:  # the first is the oldest
             return
         first = max(min(at for at, _ in run.notes), run.began - WINDOW)
         for step in range(math.ceil(first / STEP), math.floor(run.began / STEP) + 1):

@@ -5,14 +5,13 @@ Nothing is added to the path of a reconcile. While no page is open, nothing runs
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 
 import msgspec
 
 from pilotage.dashboard.state.figures import Tally
 from pilotage.history.history import History
-from pilotage.history.records import Run
+from pilotage.history.runs import Run
 from pilotage.meta.bounds.recent import Recent
 
 _OBJECTS = 100_000
@@ -46,11 +45,18 @@ class Follower:
         begun = _since(history, self._newest)
         if begun:
             self._newest = begun[-1].number
-        candidates = [*self._running, *begun]
+        ended, running = list[Run](), list[Run]()
+        for run in self._running:
+            (running if run.ended is None else ended).append(run)
+            if run.ended is not None:
+                self.tally(run.controller.name).runs.discard(run)
         for run in begun:
-            self.tally(run.journal.controller).runs.add(run)
-        self._running = [run for run in candidates if run.ended is None]
-        ended = [run for run in candidates if run.ended is not None]
+            if run.ended is None:
+                running.append(run)
+                self.tally(run.controller.name).runs.add(run)
+            else:
+                ended.append(run)
+        self._running = running
         for run in ended:
             self._end(run)
         return ended
@@ -69,17 +75,20 @@ class Follower:
         return self._last
 
     def _end(self, run: Run) -> None:
-        tally = self.tally(run.journal.controller)
-        tally.runs.discard(run)
-        tally.add(run)
-        key = run.journal.controller, run.request.namespace, run.request.name
+        self.tally(run.controller.name).add(run)
+        key = run.controller.name, run.request.namespace, run.request.name
         last = self._last.get(key)
         if last is None:
             last = self._last[key] = LastRun()
         last.runs += 1
         if run.number > last.number:
-            last.number, last.result, last.error = run.number, run.result, run.error
-            last.place, last.began = run.place, run.began
+            last.number, last.result, last.error, last.place, last.began = (
+                run.number,
+                run.result,
+                run.error,
+                run.place,
+                run.began,
+            )
 
 
 def follower_at(history: History, moment: float) -> Follower:
@@ -88,16 +97,20 @@ def follower_at(history: History, moment: float) -> Follower:
     for run in [*history.ring.entries]:
         if run.began > moment:
             if run.notes and min(at for at, _ in run.notes) <= moment:
-                made.tally(run.journal.controller).queued += 1
+                made.tally(run.controller.name).queued += 1
         elif run.ended is not None and run.ended <= moment:
             made._end(run)
         else:
-            made.tally(run.journal.controller).runs.add(run)
+            made.tally(run.controller.name).runs.add(run)
     return made
 
 
 def _since(history: History, number: int) -> list[Run]:
     """The runs after one, the oldest first."""
-    found = [*itertools.takewhile(lambda run: run.number > number, reversed(history.ring.entries))]
+    found = list[Run]()
+    for run in reversed(history.ring.entries):
+        if run.number <= number:
+            break
+        found.append(run)
     found.reverse()
     return found

@@ -18,9 +18,10 @@ def changes_since(events: Iterable[Timed], moment: float) -> dict[Key, bytes | N
     """The bytes that objects had at a moment of the loop, for those that have changed since; None: it did not exist."""
     found: dict[Key, bytes | None] = {}
     for at, note in [*sorted(events, key=lambda pair: pair[0])][::-1]:  # of one moment, the last one first
-        event, kind = note.event, note.origin.kind
-        if at > moment and kind is not None and not event.is_unchanged and event.type != "generic":
-            found[kind, event.namespace, event.name] = event.old_data
+        kind = note.origin.kind
+        is_known = note.old_data is not None or note.type == "create"
+        if at > moment and kind is not None and is_known and not note.is_unchanged and note.type != "generic":
+            found[kind, note.namespace, note.name] = note.old_data
     return found
 
 

@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 
-from pilotage.history.records import Run
+from pilotage.history.runs import Run
 from pilotage.meta.text.counts import counted
 from pilotage.telemetry.lines import escaped
 
@@ -42,7 +42,7 @@ class LineBudget:
         """Count a reconcile that is not shown."""
         self._results[run.result.partition("=")[0] or "cancelled"] += 1
         if run.error:
-            self._last_error = f"; the last one: {run.journal.controller} {_key(run)}: {run.error}"
+            self._last_error = f"; the last one: {run.controller.name} {_key(run)}: {run.error}"
         if self._end is None:
             self._end = asyncio.get_running_loop().call_later(_SECONDS, self.close)
 

@@ -14,7 +14,8 @@ from typing import NamedTuple
 from pilotage.history.history import History
 from pilotage.history.narration import narrative
 from pilotage.history.narration.budget import LineBudget
-from pilotage.history.records import CURRENT, CallNote, Run, Step
+from pilotage.history.records import CallNote, Step
+from pilotage.history.runs import CURRENT, Run
 from pilotage.history.storybuilder import StoryBuilder
 from pilotage.history.text import Line
 from pilotage.telemetry.logs import logger

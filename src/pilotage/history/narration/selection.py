@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pilotage.errors import InvalidDefinition
-from pilotage.history.records import Run
+from pilotage.history.runs import Run
 
 
 def selected(text: str) -> Callable[[Run], bool]:
@@ -32,9 +32,9 @@ def selected(text: str) -> Callable[[Run], bool]:
 
 def _is_of_kind(run: Run, text: str) -> bool:
     """Whether the text is the kind of the objects that the controller reconciles, also as a plural."""
-    kind = run.journal.kind
+    kind = run.controller.kind
     if kind is None:
-        return text.lower() == run.journal.controller.lower()
+        return text.lower() == run.controller.name.lower()
     singular = kind.kind.lower()
     plurals = {f"{singular}s", f"{singular}es", f"{singular.removesuffix('y')}ies"}
     return text.lower() in {singular, *plurals}

@@ -16,7 +16,7 @@ from pilotage.history.narration.layout import laid_out
 from pilotage.history.narration.narrative import log_word
 from pilotage.history.narration.narrator import Narrator, Paragraph
 from pilotage.history.narration.selection import selected
-from pilotage.history.records import CURRENT
+from pilotage.history.runs import CURRENT
 from pilotage.history.text import Line
 from pilotage.kit.console.terminal import BOLD, CYAN, DIM, GREEN, RED, YELLOW, Terminal
 from pilotage.telemetry.console import program_lines

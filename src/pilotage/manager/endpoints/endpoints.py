@@ -10,6 +10,7 @@ from pilotage.cluster.cluster import Cluster
 from pilotage.errors import InvalidDefinition
 from pilotage.http.health import Check, HealthHandler, ping
 from pilotage.http.messages import Handler, HTTPRequest, HTTPResponse
+from pilotage.manager.endpoints.origins import without_foreign_pages
 from pilotage.manager.endpoints.readiness import readiness
 from pilotage.manager.endpoints.server import METRICS_LOGGER, Routes, Server, ServingCertificate, metrics_handler
 from pilotage.manager.lifecycle import Lifecycle
@@ -106,7 +107,7 @@ class Endpoints:
             readyz = supervision.readiness(HealthHandler(ready, self.readyz_checks))
             exits.callback(add_probe(supervision.probe({"healthz": (live, healthz), "readyz": (ready, readyz)})))
             if parse_bind_address(options.debug_bind_address) is not None:
-                servers.append(Server(DEBUG, self.debug_handler(), options.debug_bind_address))
+                servers.append(Server(DEBUG, without_foreign_pages(self.debug_handler()), options.debug_bind_address))
             if parse_bind_address(options.health_probe_bind_address) is not None:
                 routes = Routes({live: healthz, f"{live}/": healthz, ready: readyz, f"{ready}/": readyz})
                 address, supervisor = options.health_probe_bind_address, supervision.supervisor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from pilotage.cluster.cachedclient import CachedClient
@@ -11,20 +12,23 @@ from pilotage.controller.handlers import Requests
 from pilotage.controller.predicates import generation_changed
 from pilotage.controller.request import Enqueue, Request
 from pilotage.controller.result import Result
-from pilotage.errors import AlreadyExists, ApiError, NotFound
+from pilotage.errors import AlreadyExists, ApiError
 from pilotage.meta.owners import is_controlled_by
 from pilotage.types.batch.v1 import CronJob, Job
 from pilotage.workloads.context import Context
 from pilotage.workloads.cronjobs import decisions
 from pilotage.workloads.cronjobs.decisions import Note
 from pilotage.workloads.cronjobs.jobs import ControlledJobs
+from pilotage.workloads.jobs.view import JobView
 
 NAME = "cronjob-controller"
 
 
 def setup(context: Context) -> None:
     """Add the controller to the manager."""
-    jobs = ControlledJobs()
+    client = context.client
+    assert isinstance(client, CachedClient)  # that of a manager
+    jobs = ControlledJobs(client)
     reconciler = CronJobReconciler(context, jobs)
     builder = ControllerBuilder(context.manager).named(NAME).watches(Job, jobs.requests)
     # Its own writes of the status need no reconcile.
@@ -37,9 +41,7 @@ class CronJobReconciler:
 
     def __init__(self, context: Context, jobs: ControlledJobs) -> None:
         self._context = context
-        client = context.client
-        assert isinstance(client, CachedClient)  # that of a manager
-        self._client = client
+        self._client = context.client
         self._jobs = jobs
         self._recorder = context.recorder(NAME)
 
@@ -60,22 +62,26 @@ class CronJobReconciler:
         cron_job = await self._client.find(CronJob, request.name, namespace=request.namespace)
         if cron_job is None:
             return Result()
-        await self._client.wait_for_writes(Job)
-        jobs = self._jobs.of(request.namespace, request.name)
+        jobs = await self._jobs.of(request.namespace, request.name)
         changed = False
         for job in decisions.expired_jobs(cron_job, jobs):
             changed = await self._delete(cron_job, job.name, job.uid) or changed
-        noted, notes = decisions.note_jobs(cron_job, jobs)
-        self._record(cron_job, notes)
-        missing = await self._forget_missing(cron_job, {job.uid for job in jobs})
-        changed = changed or noted or missing
         try:
-            again, started = await self._start(cron_job)
-            changed = changed or started
+            again, synced = await self.sync(cron_job, jobs)
+            changed = changed or synced
         finally:
             if changed:
                 await self._client.update_status(cron_job)
         return Result(requeue_after=max(again, timedelta(microseconds=1))) if again is not None else Result()
+
+    async def sync(self, cron_job: CronJob, jobs: Sequence[JobView]) -> tuple[timedelta | None, bool]:
+        """Note the Jobs that have ended, and start one if it is time. Returns when to reconcile again, and whether the
+        status has changed."""
+        changed, notes = decisions.note_jobs(cron_job, jobs)
+        self._record(cron_job, notes)
+        changed = await self._forget_missing(cron_job, {job.uid for job in jobs}) or changed
+        again, started = await self._start(cron_job)
+        return again, changed or started
 
     async def _forget_missing(self, cron_job: CronJob, known: set[str]) -> bool:
         """Remove the Jobs that do not exist any more from the active ones."""
@@ -131,7 +137,7 @@ class CronJobReconciler:
             name, namespace = reference.name or "", reference.namespace or ""
             try:
                 job = await self._client.api_reader.get(Job, name, namespace=namespace)
-            except NotFound as error:
+            except ApiError as error:
                 self._recorder.event(cron_job, "Warning", "FailedGet", f"Get job: {error.status.message}")
                 raise
             if not await self._delete(cron_job, name, job.metadata.uid):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pilotage.cluster.cachedclient import CachedClient
 from pilotage.controller.event import Event
 from pilotage.controller.request import Request
 from pilotage.types.batch.v1 import Job
@@ -13,11 +14,14 @@ Key = tuple[str, str]
 class ControlledJobs:
     """Views of the Jobs that an object controls, by the namespace and the name of that object."""
 
-    def __init__(self) -> None:
+    def __init__(self, client: CachedClient) -> None:
+        self._client = client
         self._all: dict[Key, JobView] = {}
         self._controlled: dict[Key, dict[str, JobView]] = {}
 
-    def of(self, namespace: str, controller: str) -> list[JobView]:
+    async def of(self, namespace: str, controller: str) -> list[JobView]:
+        """The Jobs as this program has written them."""
+        await self._client.wait_for_writes(Job)
         return list(self._controlled.get((namespace, controller), {}).values())
 
     def requests(self, event: Event[Job]) -> list[Request]:
@@ -35,7 +39,12 @@ class ControlledJobs:
             self._all[key] = view
             if view.controller_name:
                 self._controlled.setdefault((view.namespace, view.controller_name), {})[view.name] = view
-        if before == view:
+        if _relevant(before) == _relevant(view):
             return []
         names = {one.controller_name for one in (before, view) if one is not None and one.controller_name}
         return [Request(name, event.namespace) for name in sorted(names)]
+
+
+def _relevant(job: JobView | None) -> object:
+    """What the status of a CronJob depends on."""
+    return (job.uid, job.controller_uid, job.finished, job.completed) if job is not None else None

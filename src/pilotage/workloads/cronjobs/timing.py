@@ -74,7 +74,8 @@ def _to_day(schedule: Schedule, at: int, zone: tzinfo, *, moved: bool) -> tuple[
             moved = True
             at = _at(zone, local.year, local.month, local.day)
             local = _local(at, zone)
-        at = _at(zone, local.year, local.month, local.day + 1, local)
+        day = _at(zone, local.year, local.month, local.day + 1, local)
+        at = day if day > at else at + _DAY  # a zone can leave out a day, with which robfig/cron does not end
         local = _local(at, zone)
         if local.hour:  # the day has no midnight
             at += (24 - local.hour if local.hour > 12 else -local.hour) * _HOUR

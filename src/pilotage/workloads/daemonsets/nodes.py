@@ -21,7 +21,7 @@ def daemon_sets_of_node(context: Context) -> Handler[Node]:
     async def requests(node: NodeView) -> Iterable[Request]:
         owners = await context.manager.cache.list(DaemonSet)
         running = {pod.controller_uid for pod in context.pods.on_node(node.name)}
-        return [Request.of(owner) for owner in owners if _concerns(owner, node, owner.metadata.uid in running)]
+        return [Request.of(owner) for owner in owners if concerns(owner, node, owner.metadata.uid in running)]
 
     def handle(event: Event[Node]) -> Iterable[Request] | Awaitable[Iterable[Request]]:
         if event.new_header is None:
@@ -32,7 +32,8 @@ def daemon_sets_of_node(context: Context) -> Handler[Node]:
     return handle
 
 
-def _concerns(owner: DaemonSet, node: NodeView, is_running: bool) -> bool:
+def concerns(owner: DaemonSet, node: NodeView, is_running: bool) -> bool:
+    """Whether a change of a node, on which a Pod of the DaemonSet runs or not, makes something to do or to count."""
     fit = Placement(owner).fit(node)
     if not is_running:
         return fit.should_run

@@ -19,7 +19,7 @@ from pilotage.workloads.daemonsets.plan import BURST_REPLICAS, Ended, Observed, 
 from pilotage.workloads.daemonsets.revisions import excess_revisions, history_of
 from pilotage.workloads.daemonsets.rollout import next_rollout
 from pilotage.workloads.daemonsets.status import next_status
-from pilotage.workloads.nodes.view import node_view
+from pilotage.workloads.nodes.view import NodeViews
 from pilotage.workloads.pods.claims import claim, pod_candidate
 from pilotage.workloads.pods.control import PodControl, is_namespace_terminating, pod_from_template, slow_start
 from pilotage.workloads.pods.view import PodView
@@ -38,6 +38,7 @@ class DaemonSetReconciler:
         self._recorder = context.recorder(COMPONENT)
         self._control = PodControl(context.client, self._recorder)
         self._backoff = FailedPodsBackoff()
+        self._nodes = NodeViews()
         self._targets: Recent[str, str] = Recent(_MOST_PODS)
         """The node of a Pod that is not scheduled yet, by its uid."""
 
@@ -83,7 +84,7 @@ class DaemonSetReconciler:
         return await claim(self._client, owner, selector, found, pod_candidate)
 
     async def _observed(self, owner: DaemonSet, selector: Selector, hashed: str) -> Observed:
-        nodes = [node_view(data) for data in (await self._client.list(Node)).data]
+        nodes = [self._nodes.of(data) for data in (await self._client.list(Node)).data]
         by_node: dict[str, list[PodView]] = {}
         for pod in await self._pods(owner, selector):
             if pod.is_finished and pod.deleted is not None:

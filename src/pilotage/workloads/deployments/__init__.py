@@ -50,7 +50,7 @@ def _waiting_for_pods(context: Context) -> Handler[Pod]:
         if event.type != "delete" or header is None:
             return ()
         owner = next((each for each in header.owner_references if each.controller), None)
-        if owner is None or owner.kind != "ReplicaSet" or context.pods.has_controlled_by(owner.uid):
+        if owner is None or owner.kind != "ReplicaSet" or context.pods.count_controlled_by(owner.uid):
             return ()
         return requests(header.namespace, owner.name)
 

@@ -46,8 +46,9 @@ class Disruptions:
     def on_budget(self, event: Event[PodDisruptionBudget]) -> Requests:
         """Remember what a budget selects, and reconcile it."""
         selectors = self._selectors.setdefault(event.namespace, {})
-        selectors.pop(event.name, None)
-        if event.type != "delete":
+        if event.type == "delete":
+            selectors.pop(event.name, None)
+        else:
             selectors[event.name] = _selector(event.object)
         return (Request(event.name, event.namespace),)
 

@@ -8,26 +8,31 @@ from pilotage.workloads.context import Context
 from pilotage.workloads.kubelet.heartbeats import Heartbeats
 from pilotage.workloads.kubelet.kubelet import Kubelet
 from pilotage.workloads.kubelet.reporter import NodeReporter
+from pilotage.workloads.stages.stage import POD
 
 
 def setup(context: Context) -> None:
-    """Add the kubelet of all simulated nodes, and the controller that reports that they are ready."""
-    kubelet, reporter = Kubelet(context), NodeReporter(context)
+    """Add the controller that reports that simulated nodes are ready, and, unless Pods have stages, their kubelet."""
+    of_nodes = ControllerBuilder(context.manager).for_(Node).named("node-reporter").complete(NodeReporter(context))
+    context.nodes.subscribe(of_nodes.reconcile_object)
+    if POD not in context.lifecycle.resources:
+        _set_up_kubelet(context)
+
+
+def _set_up_kubelet(context: Context) -> None:
+    kubelet = Kubelet(context)
     of_pods = (
         ControllerBuilder(context.manager).for_(Pod, predicates=[kubelet.concerns]).named("kubelet").complete(kubelet)
     )
-    of_nodes = ControllerBuilder(context.manager).for_(Node).named("node-reporter").complete(reporter)
 
     def on_node(name: str) -> None:
-        of_nodes.reconcile_object(name)
         for pod in context.pods.on_node(name):
             of_pods.reconcile_object(pod.name, pod.namespace)
 
     def on_faults() -> None:
         kubelet.faults_changed()
         for name in context.nodes.names:
-            for pod in context.pods.on_node(name):
-                of_pods.reconcile_object(pod.name, pod.namespace)
+            on_node(name)
 
     if context.manager.cluster.server_url and not context.options.chooses("node-lifecycle-controller"):
         context.manager.add(Heartbeats(context))

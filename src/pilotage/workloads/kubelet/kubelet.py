@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from itertools import count
 
 import msgspec
 
@@ -21,8 +20,8 @@ from pilotage.workloads.faults.faults import annotation_problem
 from pilotage.workloads.kubelet.life import next_step
 from pilotage.workloads.kubelet.moment import Memory, Moment
 from pilotage.workloads.kubelet.nodes import host_ip
+from pilotage.workloads.nodes.network import PodNetwork
 
-_POD_NETWORK = (10, 244)
 _Key = tuple[str, str]
 
 
@@ -53,7 +52,7 @@ class Kubelet:
         self._recorder = context.recorder("kubelet")
         self._known: dict[_Key, _Known] = {}
         self._images: dict[str, set[str]] = {}
-        self._addresses = count(1)
+        self._network = PodNetwork()
 
     def concerns(self, event: Event) -> bool:
         """Whether an event is about a Pod on a simulated node, and not the result of a write of the kubelet itself."""
@@ -115,7 +114,7 @@ class Kubelet:
             behaviour=partial(self._behaviour, pod),
             images=self._images.setdefault(node, set()),
             memory=known.memory,
-            ip=self._next_address,
+            ip=self._network.next,
             host_ip=host_ip(node),
         )
 
@@ -123,12 +122,6 @@ class Kubelet:
         statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses) if pod.status else ()
         restarts = next((one.restart_count for one in statuses if one.name == container.name), 0)
         return self._context.faults.behaviour_of(pod, container, restarts)
-
-    def _next_address(self) -> str:
-        """The next address of the network of Pods."""
-        number = next(self._addresses)
-        first, second = _POD_NETWORK
-        return f"{first}.{second + number // 65_000}.{number // 250 % 260}.{number % 250 + 2}"
 
     async def _write(self, pod: Pod, known: _Known) -> bool:
         """Write the status; False if the Pod has changed in the meantime."""

@@ -1,4 +1,4 @@
-"""Reports the status of simulated nodes: once at their start, and again when they recover."""
+"""Reports the status of simulated nodes, once at their start and again when they recover, unless nodes have stages."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pilotage.errors import AlreadyExists, Conflict
 from pilotage.types.core.v1 import Node
 from pilotage.workloads.context import Context
 from pilotage.workloads.kubelet.nodes import is_reported, is_simulated, node_named, reported
+from pilotage.workloads.stages.stage import NODE
 
 
 class NodeReporter:
@@ -23,7 +24,7 @@ class NodeReporter:
             context.nodes.remove(request.name)
             return
         context.nodes.add(request.name)
-        if context.nodes.is_alive(request.name) and not is_reported(node):
+        if context.nodes.is_alive(request.name) and not is_reported(node) and not _is_staged(context):
             node.status = reported(node, context.clock())
             await context.client.update_status(node)
 
@@ -48,8 +49,14 @@ async def _register(context: Context, given: Node) -> None:
         given = await client.get(Node, given.metadata.name)
     else:
         given.status = wanted
-    given.status = reported(given, context.clock())
+    if not _is_staged(context):
+        given.status = reported(given, context.clock())
     try:
         await client.update_status(given)
     except Conflict:
         return  # the controller of nodes reports it
+
+
+def _is_staged(context: Context) -> bool:
+    """Whether stages write the status of nodes."""
+    return NODE in context.lifecycle.resources

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
+from pilotage.meta.bounds.recent import Recent
+from pilotage.meta.objects import Bytes
 from pilotage.meta.values import Value
 from pilotage.types.core.v1 import Node, Taint
+
+_MOST_NODES = 10_000
 
 
 class NodeView(Value, frozen=True):
@@ -16,10 +20,21 @@ class NodeView(Value, frozen=True):
     taints: tuple[Taint, ...] = ()
 
 
-def node_view(data: bytes | memoryview) -> NodeView:
-    """The view of a Node in its JSON form."""
-    node = _NODE.decode(data)
-    return NodeView(node.metadata.name, node.metadata.labels or {}, tuple(node.spec.taints or ()))
+class NodeViews:
+    """Views of Nodes in their JSON form, which a cache returns again while a Node does not change."""
+
+    def __init__(self) -> None:
+        self._known: Recent[int, tuple[Bytes, NodeView]] = Recent(_MOST_NODES)
+
+    def of(self, data: Bytes) -> NodeView:
+        """The view of a Node, decoded once for the same bytes."""
+        known = self._known.get(id(data))
+        if known is not None and known[0] is data:
+            return known[1]
+        node = _NODE.decode(data)
+        made = NodeView(node.metadata.name, node.metadata.labels or {}, tuple(node.spec.taints or ()))
+        self._known[id(data)] = data, made
+        return made
 
 
 def view_of(node: Node) -> NodeView:

@@ -51,9 +51,9 @@ class Pods:
         """The Pods whose controller has this uid; with an empty uid, the Pods without a controller."""
         return list(self._controlled.get(uid, {}).values())
 
-    def has_controlled_by(self, uid: str) -> bool:
-        """Whether there is a Pod whose controller has this uid."""
-        return uid in self._controlled
+    def count_controlled_by(self, uid: str) -> int:
+        """The number of Pods whose controller has this uid."""
+        return len(self._controlled.get(uid, ()))
 
     def on_node(self, name: str) -> list[PodView]:
         """The Pods that are assigned to a node; with an empty name, the Pods that are not scheduled."""

@@ -21,6 +21,7 @@ from pilotage.workloads.pods.claims import claim, pod_candidate
 from pilotage.workloads.pods.control import PodControl, is_namespace_terminating, pod_from_template, slow_start
 from pilotage.workloads.pods.view import PodView
 from pilotage.workloads.replicasets.status import (
+    BURST_REPLICAS,
     Difference,
     Owner,
     next_check,
@@ -31,6 +32,7 @@ from pilotage.workloads.replicasets.status import (
 from pilotage.workloads.statuses import write_status
 
 K = TypeVar("K", bound=Owner)
+_NEXT_BURST_SECONDS = 0.001
 
 
 def selector_of(owner: Owner) -> Selector:
@@ -70,6 +72,8 @@ class ReplicaReconciler(Generic[K]):
         await write_status(self._context.client, owner, status)
         if failure is not None:
             raise failure.error
+        if owner.metadata.deletion_timestamp is None and abs(len(active) - replicas_of(owner)) > BURST_REPLICAS:
+            return Result(requeue_after=_NEXT_BURST_SECONDS)
         wait = next_check(owner, active, now)
         return Result(requeue_after=wait) if wait is not None else Result()
 

@@ -16,6 +16,8 @@ from pilotage.types.core.v1 import (
     ReplicationControllerCondition,
     ReplicationControllerStatus,
 )
+from pilotage.workloads.pods import availability
+from pilotage.workloads.pods.availability import is_available
 from pilotage.workloads.pods.view import PodView
 
 Owner = ReplicaSet | ReplicationController
@@ -74,14 +76,12 @@ def next_status(
     return status
 
 
-def next_check(owner: Owner, active: Iterable[PodView], now: datetime) -> timedelta | None:
+def next_check(owner: Owner, active: Sequence[PodView], now: datetime) -> timedelta | None:
     """When the next Pod becomes available; None if no ready Pod is waiting for `minReadySeconds`."""
     seconds = _min_ready_seconds(owner)
-    if not seconds or not any(pod.is_ready and not _is_available(pod, seconds, now) for pod in active):
+    if not seconds or all(is_available(pod, seconds, now) for pod in active if pod.is_ready):
         return None
-    least = timedelta(seconds=seconds)
-    waits = [pod.ready_since + least - now for pod in active if pod.is_ready and pod.ready_since is not None]
-    return min((wait for wait in waits if wait > timedelta()), default=least)
+    return availability.next_check(active, seconds, now)
 
 
 def _counts(owner: Owner, active: Iterable[PodView], now: datetime) -> tuple[int, int, int]:
@@ -97,16 +97,12 @@ def _counts(owner: Owner, active: Iterable[PodView], now: datetime) -> tuple[int
         fully_labeled += matches
         if pod.is_ready:
             ready += 1
-            available += not seconds or _is_available(pod, seconds, now)
+            available += not seconds or is_available(pod, seconds, now)
     return fully_labeled, ready, available
 
 
 def _has_all(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
     return all(labels.get(name) == value for name, value in wanted.items())
-
-
-def _is_available(pod: PodView, seconds: int, now: datetime) -> bool:
-    return pod.ready_since is not None and pod.ready_since + timedelta(seconds=seconds) <= now
 
 
 def _min_ready_seconds(owner: Owner) -> int:

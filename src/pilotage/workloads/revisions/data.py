@@ -9,7 +9,7 @@ import msgspec
 
 from pilotage.codec.defaults.pods import default_pod_template
 from pilotage.codec.structure import structure
-from pilotage.meta.documents import Document
+from pilotage.meta.documents import Document, make_whole
 from pilotage.meta.objects import document_of
 from pilotage.meta.scalars.hooks import dec_hook
 from pilotage.types.apps.v1 import ControllerRevision, DaemonSet, StatefulSet
@@ -93,7 +93,9 @@ def _data(template: Document, *, exact: bool) -> bytes:
     data = _go_json({"spec": {"template": patch}})
     if exact or not _MANY_DIGITS.search(data):
         return data
-    return _go_json({"spec": {"template": _through_floats(patch)}})
+    patch = _with_floats(patch)
+    make_whole(patch)
+    return _go_json({"spec": {"template": patch}})
 
 
 def _go_json(document: Any) -> bytes:
@@ -102,21 +104,10 @@ def _go_json(document: Any) -> bytes:
     return _ESCAPED.sub(lambda found: _ESCAPES[found[0]], data)
 
 
-def _through_floats(value: Any) -> Any:
-    """The integers that a float cannot hold become the nearest ones that it can."""
+def _with_floats(value: Any) -> Any:
+    """The integers that a float cannot hold become the nearest floats."""
     if isinstance(value, dict):
-        return {key: _through_floats(item) for key, item in value.items()}
+        return {key: _with_floats(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_through_floats(item) for item in value]
-    if type(value) is int and abs(value) > _EXACT:
-        return _shortest(float(value))
-    return value
-
-
-def _shortest(number: float) -> int:
-    """The fewest digits that identify a float, and zeros: how Go writes it."""
-    mantissa, _, exponent = repr(number).partition("e")
-    if not exponent:
-        return int(number)
-    whole, _, fraction = mantissa.partition(".")
-    return int(whole + fraction.ljust(int(exponent), "0"))
+        return [_with_floats(item) for item in value]
+    return float(value) if type(value) is int and abs(value) > _EXACT else value

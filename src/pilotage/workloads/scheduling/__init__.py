@@ -1,6 +1,6 @@
 """The scheduler: gives each Pod a node on which it fits.
 
-- `scheduling.requirements`: what a Pod asks of its node
+- `scheduling.requirements`, `scheduling.amounts`: what a Pod asks of its node
 - `scheduling.placement`: the nodes and what is on them
 - `scheduling.filters`, `scheduling.relations`, `scheduling.volumes`: whether a node fits
 - `scheduling.scores`, `scheduling.decisions`: which of them is best, or why there is none

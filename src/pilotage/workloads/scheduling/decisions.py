@@ -14,6 +14,7 @@ from pilotage.workloads.scheduling.placement import NodeInfo, Placement, PodInfo
 from pilotage.workloads.scheduling.requirements import Verdict
 
 NO_NODES = "no nodes available to schedule pods"
+CONFLICT = "pod affinity terms conflict"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 _TAINTS, _AFFINITY, _SPREAD = 3, 2, 2
 """The weights of the scores, beside 1 for the resources."""
@@ -59,7 +60,8 @@ def choose(situation: Situation, nominated: str, random: Random) -> Outcome:
     if (node := placement.nodes.get(nominated)) is not None and situation.verdict(node, related) is FITS:
         return Outcome(nominated)
     only = pod.requirements.only_nodes
-    candidates = placement.nodes.values() if only is None else [n for n in placement.nodes.values() if n.name in only]
+    nodes = placement.nodes
+    candidates = nodes.values() if only is None else [nodes[name] for name in sorted(only & nodes.keys())]
     is_plain = related is None and situation.volumes is None
     known = pod.requirements.assessments
     verdicts: dict[str, Verdict] = {}

@@ -12,7 +12,8 @@ from typing import TypeVar
 import msgspec
 
 from pilotage.types.core.v1 import Node, Taint
-from pilotage.workloads.scheduling.requirements import Port, Requirements, whole
+from pilotage.workloads.scheduling.amounts import whole
+from pilotage.workloads.scheduling.requirements import Port, Requirements
 
 Key = tuple[str, str]
 K = TypeVar("K")
@@ -101,6 +102,8 @@ class Placement:
         """How many Pods of a controller each node has."""
         self.namespaces: dict[str, Mapping[str, str]] = {}
         """The labels of namespaces."""
+        self.preempted: set[str] = set()
+        """The uids of Pods that were deleted to make room."""
         self._infos: dict[str, NodeInfo] = {}
         self._where: dict[Key, tuple[PodInfo, str]] = {}
 

@@ -66,7 +66,11 @@ def _is_still_ending(situation: Situation, outcome: Outcome, nominated: str) -> 
     verdict = outcome.verdicts.get(nominated)
     if node is None or (verdict is not None and not verdict.is_resolvable):
         return False
-    return any(one.is_terminating and one.priority < situation.pod.priority for one in node.pods.values())
+    preempted = situation.placement.preempted
+    return any(
+        one.is_terminating and one.uid in preempted and one.priority < situation.pod.priority
+        for one in node.pods.values()
+    )
 
 
 def _victims(

@@ -16,15 +16,25 @@ def likeness(pod: PodInfo) -> Likeness:
     return pod.namespace, pod.requirements, tuple(pod.labels.items()), pod.claims
 
 
+class _Unfit:
+    """Pods that are alike and fit nowhere, and why."""
+
+    __slots__ = ("keys", "reason")
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        self.keys: dict[Key, None] = {}
+
+
 class Queue:
     """Hands out Pods by priority, then in the order of arrival. Of Pods that are alike and fit nowhere, one is tried
-    after a change, and the others only if it fits."""
+    after a change, and the next one only if it fits, or all if there is a new reason why it does not."""
 
     def __init__(self) -> None:
         self._waiting: dict[Key, PodInfo] = {}
         self._heap: list[tuple[int, int, Key]] = []
         self._heaped: set[Key] = set()
-        self._unfit: dict[Likeness, dict[Key, None]] = {}
+        self._unfit: dict[Likeness, _Unfit] = {}
         self._arrivals = count()
 
     def __len__(self) -> int:
@@ -58,21 +68,29 @@ class Queue:
                 return self._waiting[key]
         return None
 
-    def note_unfit(self, pod: PodInfo) -> None:
+    def note_unfit(self, pod: PodInfo, reason: str) -> None:
         """A Pod fits nowhere as things are."""
-        if pod.key in self._waiting:
-            self._unfit.setdefault(likeness(pod), {})[pod.key] = None
+        if self._waiting.get(pod.key) is not pod:
+            return
+        alike = self._unfit.setdefault(likeness(pod), _Unfit(reason))
+        if alike.reason != reason:
+            alike.reason = reason
+            for key in alike.keys:
+                if key != pod.key:
+                    self._push(self._waiting[key])
+        alike.keys[pod.key] = None
+
+    def note_fit(self, pod: PodInfo) -> None:
+        """A Pod has a node, and waits no longer: perhaps the next one that is like it fits, too."""
+        self.remove(pod.key)
+        if (alike := self._unfit.get(likeness(pod))) is not None:
+            self._push(self._waiting[next(iter(alike.keys))])
 
     def wake(self) -> bool:
-        """Something has changed: try one of each kind of Pods that fit nowhere. Whether there are any."""
-        for keys in self._unfit.values():
-            self._push(self._waiting[next(iter(keys))])
+        """Something has changed: try one of each kind of Pods that fit nowhere. Whether there are Pods to try."""
+        for alike in self._unfit.values():
+            self._push(self._waiting[next(iter(alike.keys))])
         return bool(self._heap)
-
-    def wake_like(self, pod: PodInfo) -> None:
-        """Try all that are like a Pod, which fits now, or for which there is a new reason why it does not."""
-        for key in self._unfit.pop(likeness(pod), ()):
-            self._push(self._waiting[key])
 
     def _push(self, pod: PodInfo) -> None:
         if pod.key not in self._heaped:
@@ -81,6 +99,6 @@ class Queue:
 
     def _drop_unfit(self, pod: PodInfo) -> None:
         if (alike := self._unfit.get(kind := likeness(pod))) is not None:
-            alike.pop(pod.key, None)
-            if not alike:
+            alike.keys.pop(pod.key, None)
+            if not alike.keys:
                 del self._unfit[kind]

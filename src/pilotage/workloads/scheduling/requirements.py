@@ -7,19 +7,15 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from pilotage.codec.defaults.resources import Amounts, total
-from pilotage.kubernetes.core.pods.containers.resources import parsed, pod_total
 from pilotage.meta.bounds.recent import Recent
 from pilotage.meta.documents import Document
 from pilotage.meta.forms import reader_of
-from pilotage.meta.scalars.quantity import Quantity
 from pilotage.meta.selectors.selectors import Requirement, Selector
 from pilotage.types.core.v1 import Pod, PodAffinityTerm, PodSpec, TopologySpreadConstraint
 from pilotage.workloads.nodes.matching import NO_EXECUTE, NO_SCHEDULE
+from pilotage.workloads.scheduling.amounts import amounts_of, scored
 
 _MOST_SHAPES = 2000
-_DEFAULT_CPU, _DEFAULT_MEMORY = "100m", str(200 * 1024 * 1024)
-"""What a container without a request counts for when nodes are scored."""
 BLOCKING = (NO_SCHEDULE, NO_EXECUTE)
 _NOTHING = msgspec.Raw(b"")
 Port = tuple[str, str, int]
@@ -215,7 +211,7 @@ def requirements_of(data: bytes, labels: Mapping[str, str]) -> Requirements:
     apart = affinity.pod_anti_affinity if affinity is not None else None
     return Requirements(
         amounts_of(document),
-        _scored(document),
+        scored(document),
         frozenset(_host_ports(spec)),
         spec,
         spec.priority or 0,
@@ -228,38 +224,6 @@ def requirements_of(data: bytes, labels: Mapping[str, str]) -> Requirements:
 
 
 _ANYWAY = "ScheduleAnyway"
-
-
-def amounts_of(spec: Document) -> dict[str, int]:
-    """The resources that a Pod requests: containers and sidecars together, or the largest of its init containers, or
-    those of the Pod as a whole; and the overhead of its runtime class."""
-    amounts = pod_total(spec, "requests")
-    for name, amount in parsed(spec.get("overhead")).items():
-        amounts[name] = amounts[name] + amount if name in amounts else amount
-    return {name: whole(name, amount) for name, amount in amounts.items() if amount}
-
-
-def whole(name: str, amount: Quantity) -> int:
-    """An amount of a resource as schedulers count it."""
-    return amount.milli_value() if name == "cpu" else amount.value()
-
-
-def _scored(spec: Document) -> tuple[int, int]:
-    """The requests for cpu and memory, where a container that has none counts for a little."""
-    filled = dict(spec)
-    for part in ("containers", "initContainers"):
-        filled[part] = [_with_defaults(one) for one in spec.get(part) or ()]
-    own = parsed((spec.get("resources") or {}).get("requests"))
-    sums: Amounts = total(filled, "requests") | {name: own[name] for name in ("cpu", "memory") if name in own}
-    extra = parsed(spec.get("overhead"))
-    cpu, memory = (sums.get(name, Quantity(0)) + extra.get(name, Quantity(0)) for name in ("cpu", "memory"))
-    return cpu.milli_value(), memory.value()
-
-
-def _with_defaults(container: Document) -> Document:
-    resources = container.get("resources") or {}
-    requests = {"cpu": _DEFAULT_CPU, "memory": _DEFAULT_MEMORY} | (resources.get("requests") or {})
-    return container | {"resources": resources | {"requests": requests}}
 
 
 def _host_ports(spec: PodSpec) -> list[Port]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilotage.cache.event import InformerEvent
 from pilotage.client.client import Client
-from pilotage.errors import Conflict, NotFound
+from pilotage.errors import ApiError, Conflict, NotFound
 from pilotage.meta.models import ObjectMeta
 from pilotage.types.core.v1 import Binding, ObjectReference, Pod, PodCondition
 from pilotage.types.policy.v1 import PodDisruptionBudget
@@ -12,7 +12,7 @@ from pilotage.workloads.context import Context
 from pilotage.workloads.pods.conditions import set_pod_condition
 from pilotage.workloads.pods.view import PodView
 from pilotage.workloads.recording import Reference
-from pilotage.workloads.scheduling.decisions import NO_NODES, Outcome, Situation, choose, unfit_message
+from pilotage.workloads.scheduling.decisions import CONFLICT, NO_NODES, Outcome, Situation, choose, unfit_message
 from pilotage.workloads.scheduling.placement import Key, Placement, PodInfo
 from pilotage.workloads.scheduling.preemption import NOT_HELPED, preempt
 from pilotage.workloads.scheduling.queue import Queue
@@ -39,7 +39,6 @@ class Scheduler:
         self._nominated: dict[Key, str] = {}
         self._binding: dict[Key, str] = {}
         """Pods that have a node and wait for their volumes."""
-        self._messages: dict[Key, str] = {}
         self._recorder = context.recorder(NAME, "events.k8s.io/v1")
         self._bindings = context.client.subresource("binding", Binding)
 
@@ -98,7 +97,6 @@ class Scheduler:
 
     def _leave_queue(self, key: Key) -> bool:
         """Forget that a Pod waits. Whether room was reserved for it."""
-        self._messages.pop(key, None)
         self._queue.remove(key)
         if self._nominated.pop(key, None) is None:
             return False
@@ -108,6 +106,8 @@ class Scheduler:
     def _forget(self, key: Key) -> bool:
         had_room = self._leave_queue(key)
         self._binding.pop(key, None)
+        if (known := self.placement.pod(key)) is not None:
+            self.placement.preempted.discard(known.uid)
         return (self.placement.remove(key) or had_room) and self.wake()
 
     def wake(self) -> bool:
@@ -119,14 +119,19 @@ class Scheduler:
         for key in list(self._binding):
             await self._continue_binding(key)
         while (pod := self._queue.pop()) is not None:
-            await self._try(pod)
+            try:
+                await self._try(pod)
+            except ApiError:
+                if self._queue.get(pod.key) is pod:
+                    self._queue.add(pod)  # to be tried again, after the delay of the controller
+                raise
 
     async def _try(self, pod: PodInfo) -> None:
         count = len(self.placement.nodes)
         if not count:
             await self._refuse(pod, NO_NODES)
             return
-        rules = await self._volumes.rules(pod)
+        rules = CONFLICT if pod.requirements.only_nodes == frozenset() else await self._volumes.rules(pod)
         if isinstance(rules, str):
             await self._refuse(pod, f"0/{count} nodes are available: {rules}. {NOT_HELPED.format(count)}")
             return
@@ -136,7 +141,7 @@ class Scheduler:
         if not outcome.node:
             await self._make_room(situation, outcome, nominated)
             return
-        self._queue.wake_like(pod)
+        self._queue.note_fit(pod)
         self._leave_queue(pod.key)
         self.placement.place(pod, outcome.node)
         if await self._volumes.begin_binding(rules, self.placement.nodes[outcome.node]):
@@ -169,6 +174,10 @@ class Scheduler:
         except (NotFound, Conflict):  # it is gone or has a node already, as an event has said or will say
             self.placement.remove(pod.key)
             return
+        except ApiError:
+            self.placement.remove(pod.key)
+            self._queue.add(pod)
+            raise
         text = f"Successfully assigned {pod.namespace}/{pod.name} to {node}"
         self._recorder.event(reference(pod), "Normal", "Scheduled", text, action="Binding")
 
@@ -199,6 +208,7 @@ class Scheduler:
         )
         if not await set_pod_condition(self._client, found, condition, self._context.clock):
             return
+        self.placement.preempted.add(victim.uid)
         try:
             await self._client.delete(Pod, victim.name, namespace=victim.namespace)
         except NotFound:
@@ -210,15 +220,12 @@ class Scheduler:
 
     async def _refuse(self, pod: PodInfo, text: str, nominated: str | None = None) -> None:
         """Say why a Pod waits, and set or clear its nominated node."""
-        if text != self._messages.get(pod.key):
-            self._queue.wake_like(pod)
-        self._queue.note_unfit(pod)
-        self._messages[pod.key] = text
+        self._queue.note_unfit(pod, text)
         if nominated == "" and self._nominated.pop(pod.key, ""):
             self.placement.nominate(None, pod.key, "")
         found = await self._client.find(Pod, pod.name, namespace=pod.namespace)
         if found is None or found.metadata.uid != pod.uid or (found.spec is not None and found.spec.node_name):
-            return
+            return  # as an event has said
         note = text if len(text) <= _LONGEST_NOTE else f"{text[: _LONGEST_NOTE - 4]} ..."
         self._recorder.event(reference(pod), "Warning", "FailedScheduling", note, action="Scheduling")
         condition = PodCondition(type="PodScheduled", status="False", reason="Unschedulable", message=text)

@@ -7,7 +7,7 @@
 | `native` | a stage written in Python |
 | `stagefiles`, `filestage` | kwok's Stage files, parsed; a stage of such a file |
 | `moment` | what templates can ask: the time, the addresses of nodes and Pods |
-| `selectors`, `amounts`, `finalizers`, `actions`, `celexpressions` | the parts of a Stage file |
-| `fields` | the fields of a document, with their types and paths |
+| `selectors`, `amounts`, `actions` | the parts of a Stage file |
+| `fields`, `celexpressions` | the fields of documents; the expressions in them |
 | `jq`, `templates` | the languages of Stage files |
 """

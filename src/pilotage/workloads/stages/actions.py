@@ -2,59 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 from pilotage.meta.values import Value
-from pilotage.workloads.stages.fields import Fields
-from pilotage.workloads.stages.finalizers import FinalizersChange
-from pilotage.workloads.stages.moment import function_names
-from pilotage.workloads.stages.stage import Action, Apply, ApplyType, Delete, Event, Patch, PatchType, ResourceRef
-from pilotage.workloads.stages.templates.functions import Function
-from pilotage.workloads.stages.templates.limits import RenderError, TemplateProblem
+from pilotage.workloads.stages.fields import Fields, Text
+from pilotage.workloads.stages.stage import NODE, POD, Action, Apply, ApplyType, Delete, Event, Patch, ResourceRef
+from pilotage.workloads.stages.templates.problems import RenderError
 from pilotage.workloads.stages.templates.template import Template
 
-_STRATEGIC = frozenset([ResourceRef("v1", "Node"), ResourceRef("v1", "Pod")])
+Functions = Mapping[str, Callable[..., Any]]
+"""The functions of a moment, by name."""
+Operations = list[dict[str, Any]]
+_STRATEGIC = frozenset([NODE, POD])
 """Kinds for which kwok patches strategically, if a patch has no type."""
+_PATH = "/metadata/finalizers"
+_EMPTY = Template("", ())
 
 
-class PatchTemplate(Value, frozen=True):
+class EventFields(Fields):
+    """An Event about the object."""
+
+    type: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class Finalizer(Fields):
+    """One finalizer."""
+
+    value: Text
+
+
+class Finalizers(Fields):
+    """Finalizers that are added and removed. `empty` removes all that the object has."""
+
+    add: list[Finalizer] = []
+    remove: list[Finalizer] = []
+    empty: bool = False
+
+    def operations(self, current: Sequence[str]) -> Operations:
+        """The JSON patch for an object with these finalizers; without operations, nothing changes."""
+        unwanted = {each.value for each in self.remove}
+        removed = [index for index, finalizer in enumerate(current) if finalizer in unwanted]
+        if not self.empty and not (unwanted and len(removed) == len(current)):
+            found: Operations = [{"op": "remove", "path": f"{_PATH}/{index}"} for index in reversed(removed)]
+            return found + self._additions(current)
+        cleared: Operations = [{"op": "remove", "path": _PATH}] if current else []
+        return cleared + self._additions(())
+
+    def _additions(self, current: Sequence[str]) -> Operations:
+        added = [each.value for each in self.add]
+        if added and not current:
+            return [{"op": "add", "path": _PATH, "value": added}]
+        new = [finalizer for finalizer in added if finalizer not in current]
+        return [{"op": "add", "path": f"{_PATH}/-", "value": finalizer} for finalizer in new]
+
+
+class PatchFields(Fields):
     """A patch of the object."""
 
-    template: Template
-    type: PatchType
-    root: str
-    subresource: str
-    place: str
-    """The field of the Stage, for messages."""
+    subresource: str = ""
+    root: str = ""
+    template: Template = _EMPTY
+    type: Literal["json", "merge", "strategic", ""] = ""
 
-    def rendered(self, document: Any, functions: Mapping[str, Function]) -> Patch:
+    def rendered(self, document: Any, functions: Functions, resource: ResourceRef) -> Patch:
         """The patch for an object. Raises RenderError."""
         found = self.template.document(document, functions)
-        if self.type == "json":
+        kind = self.type or ("strategic" if resource in _STRATEGIC else "merge")
+        if kind == "json":
             found = self._operations(found)
         elif self.root:
             found = {self.root: found}
-        return Patch(self.type, found, self.subresource)
+        return Patch(kind, found, self.subresource)
 
-    def _operations(self, found: Any) -> list[dict[str, Any]]:
+    def _operations(self, found: Any) -> Operations:
         if not isinstance(found, list) or not all(isinstance(each, dict) and "path" in each for each in found):
             raise RenderError("a JSON patch must be a list of operations with paths")
-        if not self.root:
-            return found
-        return [{**each, "path": f"/{self.root}{each['path']}"} for each in found]
+        return [{**each, "path": f"/{self.root}{each['path']}"} for each in found] if self.root else found
 
 
-class ApplyTemplate(Value, frozen=True):
+class ApplyFields(Fields):
     """Another object that is created or changed."""
 
-    template: Template
-    type: ApplyType
-    subresource: str
-    place: str
-    """The field of the Stage, for messages."""
+    subresource: str = ""
+    template: Template = _EMPTY
+    type: ApplyType = "apply"
 
-    def rendered(self, document: Any, functions: Mapping[str, Function]) -> Apply:
+    def rendered(self, document: Any, functions: Functions, resource: ResourceRef) -> Apply:
         """The object. Raises RenderError."""
         found = self.template.document(document, functions)
         if not isinstance(found, dict) or not found.get("apiVersion") or not found.get("kind"):
@@ -62,101 +98,56 @@ class ApplyTemplate(Value, frozen=True):
         return Apply(self.type, found, self.subresource)
 
 
-Definition = Event | FinalizersChange | Delete | PatchTemplate | ApplyTemplate
-"""An action as a Stage file defines it."""
+class Definition(Value, frozen=True):
+    """An action as a Stage file defines it, with its field for messages."""
+
+    place: str
+    fields: EventFields | Finalizers | PatchFields | ApplyFields | Delete
+
+    def performed(self, document: dict[str, Any], functions: Functions, resource: ResourceRef) -> Action | None:
+        """The action for an object; None if nothing has to change. Raises RenderError."""
+        fields = self.fields
+        if isinstance(fields, PatchFields | ApplyFields):
+            return fields.rendered(document, functions, resource)
+        if isinstance(fields, Finalizers):
+            operations = fields.operations((document.get("metadata") or {}).get("finalizers") or [])
+            return Patch("json", operations) if operations else None
+        return Event(fields.type, fields.reason, fields.message) if isinstance(fields, EventFields) else fields
 
 
-def performed(definition: Definition, document: dict[str, Any], functions: Mapping[str, Function]) -> Action | None:
-    """The action for an object; None if nothing has to change. Raises RenderError."""
-    if isinstance(definition, PatchTemplate | ApplyTemplate):
-        return definition.rendered(document, functions)
-    if isinstance(definition, FinalizersChange):
-        metadata = document.get("metadata") or {}
-        operations = definition.operations(metadata.get("finalizers") or [])
-        return Patch("json", operations) if operations else None
-    return definition
+class StepFields(Fields):
+    """One of `steps`: Event, finalizers, deletion, patch and object, in the order of kwok."""
+
+    event: EventFields | None = None
+    finalizers: Finalizers | None = None
+    delete: bool = False
+    patch: PatchFields | None = None
+    apply: ApplyFields | None = None
+
+    def definitions(self, path: str) -> list[Definition]:
+        """The actions. Nothing else is done beside a deletion."""
+        others = (Delete(),) if self.delete else (self.patch, self.apply)
+        found = (self.event, self.finalizers, *others)
+        places: dict[type, str] = {PatchFields: f"{path}.patch.template", ApplyFields: f"{path}.apply.template"}
+        return [Definition(places.get(type(each), path), each) for each in found if each is not None]
 
 
-def of_steps(steps: list[Fields], resource: ResourceRef) -> list[Definition]:
-    """The actions of `steps`, in the order of kwok: in one step Event, finalizers, deletion, patch, object."""
-    found: list[Definition] = []
-    for step in steps:
-        event, finalizers, patch = step.object("event"), step.object("finalizers"), step.object("patch")
-        deletes, applied = step.boolean("delete"), step.object("apply")
-        step.end()
-        found += [_event(event)] if event else []
-        found += [_finalizers(finalizers)] if finalizers else []
-        others: list[Definition] = []
-        if patch:
-            others.append(_patch(patch, resource))
-        if applied:
-            others.append(_applied(applied, resource))
-        found += [Delete()] if deletes else others  # what a step has beside a deletion is checked, and not done
-    return found
+class NextFields(Fields):
+    """The older form of `steps`."""
 
+    event: EventFields | None = None
+    finalizers: Finalizers | None = None
+    delete: bool = False
+    patches: list[PatchFields] = []
+    status_template: Template | None = None
+    status_subresource: str = "status"
 
-def of_next(fields: Fields, resource: ResourceRef) -> list[Definition]:
-    """The actions of `next`, the older form of `steps`."""
-    fields.refuse("statusPatchAs")
-    event, finalizers = fields.object("event"), fields.object("finalizers")
-    found: list[Definition] = [_event(event)] if event else []
-    found += [_finalizers(finalizers)] if finalizers else []
-    patches = [_patch(each, resource) for each in fields.objects("patches")]
-    if fields.has("statusTemplate"):
-        subresource = fields.text("statusSubresource", "status")
-        place, template = fields.path("statusTemplate"), _template(fields, "statusTemplate", resource)
-        patches = patches or [PatchTemplate(template, _usual_type(resource), "status", subresource, place)]
-    fields.ignore("statusTemplate", "statusSubresource")
-    found += patches
-    found += [Delete()] if fields.boolean("delete") else []
-    fields.end()
-    return found
-
-
-def _event(fields: Fields) -> Event:
-    event = Event(fields.text("type"), fields.text("reason"), fields.text("message"))
-    fields.end()
-    return event
-
-
-def _finalizers(fields: Fields) -> FinalizersChange:
-    change = FinalizersChange(_values(fields, "add"), _values(fields, "remove"), fields.boolean("empty"))
-    fields.end()
-    return change
-
-
-def _values(fields: Fields, name: str) -> tuple[str, ...]:
-    found = []
-    for each in fields.objects(name):
-        found.append(each.required("value"))
-        each.end()
-    return tuple(found)
-
-
-def _usual_type(resource: ResourceRef) -> PatchType:
-    return "strategic" if resource in _STRATEGIC else "merge"
-
-
-def _patch(fields: Fields, resource: ResourceRef) -> PatchTemplate:
-    fields.refuse("impersonation")
-    kind = cast(PatchType, fields.choice("type", ("json", "merge", "strategic"), _usual_type(resource)))
-    place, template = fields.path("template"), _template(fields, "template", resource)
-    found = PatchTemplate(template, kind, fields.text("root"), fields.text("subresource"), place)
-    fields.end()
-    return found
-
-
-def _applied(fields: Fields, resource: ResourceRef) -> ApplyTemplate:
-    fields.refuse("impersonation")
-    kind = cast(ApplyType, fields.choice("type", ("apply", "merge", "strategic"), "apply"))
-    place, template = fields.path("template"), _template(fields, "template", resource)
-    found = ApplyTemplate(template, kind, fields.text("subresource"), place)
-    fields.end()
-    return found
-
-
-def _template(fields: Fields, name: str, resource: ResourceRef) -> Template:
-    try:
-        return Template(fields.text(name), function_names(*resource))
-    except TemplateProblem as problem:
-        raise fields.problem(name, f"{problem} (line {problem.line})") from None
+    def definitions(self) -> list[Definition]:
+        """The actions. The template of the status is used if there are no patches."""
+        path = "spec.next"
+        found = StepFields(self.event, self.finalizers).definitions(path)
+        patches = [Definition(f"{path}.patches[{at}].template", each) for at, each in enumerate(self.patches)]
+        if self.status_template is not None and not patches:
+            status = PatchFields(self.status_subresource, "status", self.status_template)
+            patches = [Definition(f"{path}.statusTemplate", status)]
+        return [*found, *patches, *([Definition(path, Delete())] if self.delete else [])]

@@ -8,14 +8,41 @@ from dataclasses import dataclass
 from datetime import datetime
 from random import Random
 
-from pilotage.workloads.stages.actions import ApplyTemplate, Definition, PatchTemplate, performed
-from pilotage.workloads.stages.amounts import Delay, Weight
+from pilotage.workloads.stages import amounts
+from pilotage.workloads.stages.actions import Definition, NextFields, StepFields
 from pilotage.workloads.stages.celexpressions import CelFailed
-from pilotage.workloads.stages.jq.limits import LimitExceeded
+from pilotage.workloads.stages.fields import Count, ExpressionFrom, Fields, Text
+from pilotage.workloads.stages.jq.values import QueryFailed
 from pilotage.workloads.stages.moment import Moment
 from pilotage.workloads.stages.selectors import Selector
 from pilotage.workloads.stages.stage import Action, Delete, Document, Event, ResourceRef, Stage, StageFailed, Step
-from pilotage.workloads.stages.templates.limits import RenderError
+from pilotage.workloads.stages.templates.problems import RenderError
+
+
+class Resource(Fields):
+    """The kind of the objects."""
+
+    kind: Text
+    api_group: str = "v1"
+
+
+class Spec(Fields):
+    """The spec of a Stage."""
+
+    resource_ref: Resource
+    selector: Selector | None = None
+    weight: Count = 0
+    weight_from: ExpressionFrom | None = None
+    delay: amounts.Delay | None = None
+    next: NextFields | None = None
+    steps: list[StepFields] = []
+    immediate_next_stage: bool = False
+
+    @property
+    def definitions(self) -> list[Definition]:
+        """The actions, in their order. As for kwok, steps replace next if there are both."""
+        steps = [each for at, step in enumerate(self.steps) for each in step.definitions(f"spec.steps[{at}]")]
+        return steps or ([] if self.next is None else self.next.definitions())
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,61 +51,46 @@ class FileStage:
 
     name: str
     resource: ResourceRef
-    selector: Selector | None
-    """None: it matches no object."""
-    weights: Weight
-    delays: Delay | None
-    definitions: tuple[Definition, ...]
-    """The actions, in their order."""
-    immediate: bool
-    source: str
-    """The file."""
+    spec: Spec
 
     def matches(self, document: Document) -> bool:
-        if self.selector is None:
-            return False
         with self._failures("selector"):
-            return self.selector.matches(document)
+            return self.spec.selector is not None and self.spec.selector.matches(document)
 
     def weight(self, document: Document) -> int | None:
         with self._failures("weightFrom"):
-            return self.weights.of(document)
+            return amounts.weight(self.spec.weight, self.spec.weight_from, document)
 
     def delay(self, document: Document, now: datetime, random: Random) -> float:
-        with self._failures("delay"):
-            return self.delays.of(document, now, random) if self.delays else 0.0
+        found = self.delay_range(document, now)
+        return max(0.0, random.uniform(*found) if len(found) == 2 else sum(found))
 
     def delay_range(self, document: Document, now: datetime) -> tuple[float, ...]:
         """The seconds that `delay` can give: none, one number, or the shortest and the longest."""
         with self._failures("delay"):
-            return self.delays.range(document, now) if self.delays else ()
+            return self.spec.delay.range(document, now) if self.spec.delay else ()
 
     def step(self, document: Document, moment: Moment) -> Step:
         functions = moment.for_templates()
         found: list[Action] = []
         deleted = False
-        for definition in self.definitions:
-            if deleted and not isinstance(definition, Event):
-                continue  # only Events can follow a deletion
+        for definition in self.spec.definitions:
             try:
-                action = performed(definition, document, functions)
+                action = definition.performed(document, functions, self.resource)
             except RenderError as error:
-                raise StageFailed(self.name, f"{_place(definition, error)}: {error}") from None
-            found += [action] if action else []
-            deleted = deleted or isinstance(definition, Delete)
-        return Step(tuple(found), self.immediate)
+                place = f"{definition.place} line {error.line}" if error.line else definition.place
+                raise StageFailed(self.name, f"{place}: {error}") from None
+            if action is not None and (not deleted or isinstance(action, Event)):  # only Events follow a deletion
+                found.append(action)
+            deleted = deleted or isinstance(action, Delete)
+        return Step(tuple(found), self.spec.immediate_next_stage)
 
     @contextmanager
     def _failures(self, field: str) -> Iterator[None]:
         try:
             yield
-        except (LimitExceeded, CelFailed) as error:
+        except (QueryFailed, CelFailed) as error:
             raise StageFailed(self.name, f"spec.{field}: {error}") from None
-
-
-def _place(definition: Definition, error: RenderError) -> str:
-    place = definition.place if isinstance(definition, PatchTemplate | ApplyTemplate) else "spec"
-    return f"{place} line {error.line}" if error.line else place
 
 
 def _is_stage(stage: FileStage) -> Stage:

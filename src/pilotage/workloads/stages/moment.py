@@ -2,70 +2,34 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
-from pilotage.workloads.stages.templates.functions import Function, function
-from pilotage.workloads.stages.templates.govalues import GoInt
-
-
-class Addresses(Protocol):
-    """The addresses of simulated nodes and Pods."""
-
-    def node_ip(self) -> str:
-        """The address of a node that has none."""
-        ...
-
-    def node_name(self) -> str:
-        """The host name of nodes; empty: they have none."""
-        ...
-
-    def node_port(self) -> int:
-        """The port of the kubelet; 0: it has none."""
-        ...
-
-    def node_ips_of(self, node: str) -> list[str]:
-        """The addresses of a node."""
-        ...
-
-    def pod_ip(self) -> str:
-        """An address for a Pod on any node."""
-        ...
-
-    def pod_ips_of(self, node: str, host_network: bool, uid: str, name: str, namespace: str) -> list[str]:
-        """The addresses of a Pod on a node. `uid`, `name` and `namespace` are those of the Pod."""
-        ...
+from pilotage.workloads.stages.templates.values import GoInt
 
 
 @dataclass(frozen=True, slots=True)
-class FixedAddresses:
-    """The same addresses for all nodes and for all Pods."""
+class Addresses:
+    """The addresses of simulated nodes and Pods. By default those of all nodes and of all Pods are the same."""
 
-    node: str = "10.0.0.1"
-    pod: str = "10.244.0.1"
-    name: str = ""
-    port: int = 0
-
-    def node_ip(self) -> str:
-        return self.node
-
-    def node_name(self) -> str:
-        return self.name
-
-    def node_port(self) -> int:
-        return self.port
+    node_ip: str = "10.0.0.1"
+    """The address of a node that has none."""
+    node_name: str = ""
+    """The host name of a node; empty: it has none."""
+    node_port: int = 0
+    """The port of the kubelet; 0: it has none."""
+    pod_ip: str = "10.244.0.1"
+    """An address for a Pod on any node."""
 
     def node_ips_of(self, node: str) -> list[str]:
-        return [self.node] if self.node else []
-
-    def pod_ip(self) -> str:
-        return self.pod
+        """The addresses of a node."""
+        return [self.node_ip] if self.node_ip else []
 
     def pod_ips_of(self, node: str, host_network: bool, uid: str, name: str, namespace: str) -> list[str]:
-        return self.node_ips_of(node) if host_network else [self.pod]
+        """The addresses of a Pod on a node. `uid`, `name` and `namespace` are those of the Pod."""
+        return self.node_ips_of(node) if host_network else [self.pod_ip]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,33 +38,31 @@ class Moment:
 
     now: datetime
     """The time, with its zone."""
-    addresses: Addresses = field(default_factory=FixedAddresses)
+    addresses: Addresses = field(default_factory=Addresses)
     start_time: datetime | None = None
     """When the simulation began; None: now."""
     version: str = "v0.8.0"
     """What `Version` gives: the version of kwok whose Stage files these are."""
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    """Functions that replace those of the same name. They get the arguments of the template, without a check."""
+    """Functions that replace those of the same name. """
 
-    def for_templates(self) -> dict[str, Function]:
+    def for_templates(self) -> dict[str, Callable[..., Any]]:
         """The functions that depend on the moment, by name."""
-        found = {name: functions(self) for name, functions in _FUNCTIONS.items()}
-        found |= {name: function("...any", _go(run)) for name, run in self.functions.items()}
-        return found
-
-    def at(self, now: datetime) -> Moment:
-        """The same at another time."""
-        return dataclasses.replace(self, now=now, start_time=self.start_time or self.now)
-
-
-def _go(run: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of Python as a function of a template: its integers are those of Go."""
-
-    def call(*arguments: Any) -> Any:
-        result = run(*arguments)
-        return GoInt(result) if type(result) is int else result
-
-    return call
+        of = self.addresses
+        return {
+            "Now": lambda: rfc3339(self.now),
+            "StartTime": lambda: rfc3339(self.start_time or self.now),
+            "Version": lambda: self.version,
+            "NodeIP": lambda: of.node_ip,
+            "NodeName": lambda: of.node_name,
+            "NodePort": lambda: GoInt(of.node_port),
+            "NodeIPWith": lambda node: next(iter(of.node_ips_of(node)), ""),
+            "NodeIPsWith": of.node_ips_of,
+            "PodIP": lambda: of.pod_ip,
+            "PodIPWith": lambda *place: next(iter(of.pod_ips_of(*place)), ""),
+            "PodIPsWith": of.pod_ips_of,
+            **self.functions,
+        }
 
 
 def rfc3339(time: datetime) -> str:
@@ -109,27 +71,9 @@ def rfc3339(time: datetime) -> str:
     return f"{text.rstrip('0') if '.' in text else text}Z"
 
 
-_PLACE = "string bool string string string"
-_FUNCTIONS: dict[str, Callable[[Moment], Function]] = {
-    "Now": lambda moment: function("", lambda: rfc3339(moment.now)),
-    "StartTime": lambda moment: function("", lambda: rfc3339(moment.start_time or moment.now)),
-    "Version": lambda moment: function("", lambda: moment.version),
-    "NodeIP": lambda moment: function("", moment.addresses.node_ip),
-    "NodeName": lambda moment: function("", moment.addresses.node_name),
-    "NodePort": lambda moment: function("", _go(moment.addresses.node_port)),
-    "NodeIPWith": lambda moment: function("string", _first(moment.addresses.node_ips_of)),
-    "NodeIPsWith": lambda moment: function("string", moment.addresses.node_ips_of),
-    "PodIP": lambda moment: function("", moment.addresses.pod_ip),
-    "PodIPWith": lambda moment: function(_PLACE, _first(moment.addresses.pod_ips_of)),
-    "PodIPsWith": lambda moment: function(_PLACE, moment.addresses.pod_ips_of),
-}
 _ANY = frozenset(["Now", "StartTime", "Version"])
 _NODE = _ANY | {"NodeIP", "NodeName", "NodePort"}
 _POD = _ANY | {"NodeIP", "NodeIPWith", "NodeIPsWith", "PodIP", "PodIPWith", "PodIPsWith"}
-
-
-def _first(addresses: Callable[..., list[str]]) -> Callable[..., str]:
-    return lambda *arguments: next(iter(addresses(*arguments)), "")
 
 
 def function_names(api_version: str, kind: str) -> frozenset[str]:

@@ -30,6 +30,9 @@ class ResourceRef(NamedTuple):
     kind: str
 
 
+POD, NODE = ResourceRef("v1", "Pod"), ResourceRef("v1", "Node")
+
+
 class Event(Value, frozen=True):
     """An Event about the object."""
 

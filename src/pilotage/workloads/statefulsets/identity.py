@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from pilotage.meta.objects import copy_of
 from pilotage.types.apps.v1 import StatefulSet
@@ -22,8 +23,10 @@ POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
 REVISION_LABEL = "controller-revision-hash"
 _POD_NAME = re.compile(r"(.*)-([0-9]+)\Z", re.DOTALL)
 _INT32 = 2**31
+_MOST_NAMES = 100_000
 
 
+@lru_cache(_MOST_NAMES)
 def parent_and_ordinal(pod: str) -> tuple[str, int]:
     """The name of the StatefulSet in the name of a Pod, and the ordinal: -1 for a name without one."""
     found = _POD_NAME.match(pod)

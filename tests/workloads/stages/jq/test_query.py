@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.workloads.stages.jq.limits import LimitExceeded
-from pilotage.workloads.stages.jq.operators import Whole
 from pilotage.workloads.stages.jq.query import Query, SyntaxProblem
+from pilotage.workloads.stages.jq.values import QueryFailed, Whole
 
 RECORDED = json.loads((Path(__file__).parent / "gojq.json").read_text())
 """Expressions over one document, with the answers of gojq 0.12.19 as kwok calls it: without nulls; `integers` are the
@@ -34,9 +33,9 @@ def test_an_expression_gives_what_gojq_gives(case: dict[str, Any]) -> None:
 UNSUPPORTED = {
     "1 as $x | $x": "as is not supported here",
     "reduce .[] as $x (0; . + 1)": "reduce is not supported here",
-    ".a = 1": "the operator = is not supported here",
-    ".a |= 1": "the operator |= is not supported here",
-    ".a += 1": "the operator += is not supported here",
+    ".a = 1": "= is not supported here",
+    ".a |= 1": "|= is not supported here",
+    ".a += 1": "+= is not supported here",
     "@base64": "@base64 is not supported here",
     "$ENV": "$ENV is not supported here",
     r'"a\(1)b"': "interpolation in strings is not supported here",
@@ -46,16 +45,19 @@ UNSUPPORTED = {
     "now": "the function now/0 is not supported here",
     "select(.a; .b)": "the function select takes 1 arguments, not 2",
     "length(1)": "the function length takes 0 arguments, not 1",
-    ".a[": "the expression ends too early",
+    ".a[": "the expression ends too early, expected a string or an integer",
     ".a )": "unexpected ')'",
     '"abc': "the string does not end",
     r'"\q"': r'"\q" is not a valid string',
     ".a & .b": "unexpected '&'",
-    "if 1 then 2": "the expression ends too early, expected 'end'",
+    "if .a then 1 else 2 end": "if is not supported here",
     "1" * 400: "the number is too long",
-    "(" * 40 + "1" + ")" * 40: "the expression is nested deeper than 25 levels",
-    "|".join(["."] * 300): "the expression has more than 250 tokens",
-    " " * 20_000: "the expression has 20000 characters; at most 10000 are read",
+    ".. | .a": ".. is not supported here",
+    ".[1:]": ": is not supported here",
+    ".[.a]": "unexpected 'a', expected a string or an integer",
+    "{a: 1}": "{ is not supported here",
+    "2 * 3": "* is not supported here",
+    "[3, 1] | sort": "the function sort/0 is not supported here",
 }
 
 
@@ -72,31 +74,18 @@ def test_a_problem_has_its_position() -> None:
     assert raised.value.position == 5
 
 
-@pytest.mark.parametrize(
-    "expression",
-    [
-        "[range(1000000)]",
-        '"abc" * 1000000',
-        "[range(9999)] | map(. + 1) | map(. + 1) | map(. + 1) | map(. + 1) | map(. + 1)",
-        "[range(3000)] - [range(3000)]",
-        "[range(3000)] | contains([range(3000)])",
-        "[.[], .[], .[], .[], .[], .[], .[], .[]]" + " | [.[], .[], .[], .[], .[], .[], .[], .[]]" * 5,
-        "[range(1e300)]",
-        '"x" * 1e300',
-        '[range(2000)] | map("0123456789" * 100) | join("0123456789" * 100)',
-    ],
-)
-def test_an_expression_that_would_do_too_much_is_stopped(expression: str) -> None:
-    with pytest.raises((LimitExceeded, SyntaxProblem)):
-        Query(expression).execute({"a": 1, "b": 2})
-
-
 def test_a_document_that_is_too_deep_is_refused() -> None:
     deep: Any = []
     for _ in range(5000):
         deep = [deep]
-    with pytest.raises(LimitExceeded, match="nested too deeply"):
+    with pytest.raises(QueryFailed, match="nested too deeply"):
         Query(". == .").execute({"a": deep})
+
+
+@pytest.mark.parametrize("expression", ["[1] - [1]", "[1] < [2]"])
+def test_an_operation_that_is_not_supported_is_not_an_expression_without_outputs(expression: str) -> None:
+    with pytest.raises(QueryFailed, match="is not supported here"):
+        Query(expression).execute({})
 
 
 def test_an_expression_that_fails_after_an_output_has_none() -> None:
@@ -104,7 +93,7 @@ def test_an_expression_that_fails_after_an_output_has_none() -> None:
 
 
 WORDS = """. .a [ ] ( ) { } | , // ? == < and or not + - * / % select( map( any length 1 "s" null true : ; if then else
-end .. .[] range( add 1e9 first sort_by( tostring tonumber test( ["a"] # " \\ é \x00"""
+end .. .[] all( add 1e9 first join( tostring tonumber test( ["a"] # " \\ é \x00"""
 PIECES = st.sampled_from(WORDS.split())
 
 
@@ -112,6 +101,6 @@ PIECES = st.sampled_from(WORDS.split())
 def test_any_text_is_an_expression_or_a_problem(text: str) -> None:
     try:
         outputs = Query(text).execute({"a": {"b": [1, "x", None, True, {"c": 2.5}]}, "n": 10**400})
-    except (SyntaxProblem, LimitExceeded):
+    except (SyntaxProblem, QueryFailed):
         return
     assert outputs is None or None not in outputs

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.workloads.stages.moment import FixedAddresses, Moment
-from pilotage.workloads.stages.templates.limits import RenderError, TemplateProblem
+from pilotage.workloads.stages.moment import Addresses, Moment
+from pilotage.workloads.stages.templates.problems import RenderError, TemplateProblem
 from pilotage.workloads.stages.templates.template import FUNCTIONS, Template
 
 RECORDED = json.loads((Path(__file__).parent / "texttemplate.json").read_text())
@@ -24,7 +24,7 @@ DOCUMENT = RECORDED["document"]
 MOMENT = Moment(
     now=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
     start_time=datetime(2026, 1, 1, tzinfo=UTC),
-    addresses=FixedAddresses(port=10250, pod="10.1.0.1"),
+    addresses=Addresses(node_port=10250, pod_ip="10.1.0.1"),
     functions={"PodIPsWith": lambda *_: ["10.1.0.1", "fd00::1"]},
 )
 CALLABLE = MOMENT.for_templates()
@@ -77,7 +77,7 @@ def test_a_time_has_a_fraction_without_trailing_zeros() -> None:
 
 def test_a_template_does_not_change_the_document() -> None:
     document = {"a": [1, 2], "m": {"x": 1}}
-    rendered("{{ append .a 3 }}{{ without .a 1 }}{{ reverse .a }}{{ YAML .m }}", document)
+    rendered("{{ $x := .a }}{{ $x = list .a 3 }}{{ first .a }}{{ dict `y` .m }}{{ YAML .m }}", document)
     assert document == {"a": [1, 2], "m": {"x": 1}}
 
 
@@ -96,13 +96,10 @@ PROBLEMS = {
     "{{ 1 | 2 }}": "non executable command in pipeline stage 2 (1)",
     "{{ if }}x{{ end }}": "missing value for if (1)",
     "{{ (.x }}": "unexpected the end of the action in parenthesized pipeline (1)",
-    "{{ 'ab' }}": "malformed character constant: 'ab' (1)",
+    "{{ 'a' }}": """unexpected "'" in an action (1)""",
     r'{{ "\q" }}': r'invalid string "\q" (1)',
     "{{ 99999999999999999999 }}": "99999999999999999999 overflows int (1)",
     "{{ & }}": "unexpected '&' in an action (1)",
-    "{{ if 1 }}" * 40: "the template is nested deeper than 25 levels (1)",
-    "{{ " + "(" * 40 + " }}": "the template is nested deeper than 25 levels (1)",
-    "x" * 300_000: "the template has 300000 characters; at most 262144 are read (1)",
 }
 
 
@@ -116,19 +113,16 @@ def test_a_problem_of_a_template_has_its_line(text: str, message: str) -> None:
 FAILURES = {
     "a\n{{ index .list 5 }}": "index out of range: 5 in {{index .list 5}} (2)",
     "{{ .text.x }}": "can't evaluate field x in type string in {{.text.x}} (1)",
-    "{{ .null.x }}": "nil pointer evaluating interface {}.x in {{.null.x}} (1)",
     "{{ range .text }}{{ end }}": "range can't iterate over s in {{range .text}} (1)",
     "{{ eq .number 3 }}": "incompatible types for comparison: json.Number and int in {{eq .number 3}} (1)",
-    "{{ NodeIPWith .missing }}": "invalid value for NodeIPWith; expected string in {{NodeIPWith .missing}} (1)",
-    "{{ NodeIPWith .number }}": "wrong type for value of NodeIPWith; expected string; got json.Number in "
-    "{{NodeIPWith .number}} (1)",
-    "{{ upper 1 2 }}": "wrong number of args for upper: want 1 got 2 in {{upper 1 2}} (1)",
-    "{{ ternary 1 }}": "wrong number of args for ternary: want 3 got 1 in {{ternary 1}} (1)",
+    "{{ upper 1 }}": "wrong arguments for upper: int in {{upper 1}} (1)",
+    "{{ Now `a` 1 }}": "wrong arguments for Now: string, int in {{Now `a` 1}} (1)",
     "{{ .text 1 }}": "can't give argument to non-function in {{.text 1}} (1)",
     "{{ template `t` }}": 'template "t" not defined in {{template `t`}} (1)',
-    "{{ fail `broken` }}": "broken in {{fail `broken`}} (1)",
-    "{{ printf `%[1]d` 1 }}": "printf does not support '%[1]d' in {{printf `%[1]d` 1}} (1)",
-    "{{ if true }}\n{{ div 1 0 }}{{ end }}": "integer divide by zero in {{div 1 0}} (2)",
+    "{{ printf `%[1]d` 1 }}": "printf does not support '%[1]d' with 1 arguments in {{printf `%[1]d` 1}} (1)",
+    "{{ if true }}\n{{ first 1 }}{{ end }}": "expected a list; got int in {{first 1}} (2)",
+    "{{ printf `%d` `a` }}": "printf does not support %d of string in {{printf `%d` `a`}} (1)",
+    "{{ printf `%s` }}": "printf does not support '%s' with 0 arguments in {{printf `%s`}} (1)",
 }
 
 
@@ -139,32 +133,9 @@ def test_a_failure_has_its_line_and_its_action(text: str, message: str) -> None:
     assert f"{raised.value} ({raised.value.line})" == message
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{{ range 1000000000 }}x{{ end }}",
-        "{{ range until 10000 }}{{ range until 10000 }}x{{ end }}{{ end }}",
-        "{{ until 100000000 }}",
-        "{{ repeat 1000000000 `x` }}",
-        "{{ indent 1000000000 `x` }}",
-        "{{ YAML . 1000000000 }}",
-        "{{ printf `%1000000000d` 1 }}",
-        "{{ $x := `x` }}{{ range 100 }}{{ $x = print $x $x }}{{ end }}",
-        "{{ $x := list 1 }}{{ range 100 }}{{ $x = list $x $x }}{{ end }}{{ $x }}",
-        "{{ $x := dict `a` 1 }}{{ range 100 }}{{ $x = dict `a` $x `b` $x }}{{ end }}{{ toJson $x }}",
-        "{{ $x := list 1 }}{{ range 100 }}{{ $x = concat $x $x }}{{ end }}",
-        "{{ define `t` }}{{ template `t` }}{{ end }}{{ template `t` }}",
-        "{{ define `a` }}{{ range 100 }}{{ template `b` }}{{ end }}{{ end }}"
-        "{{ define `b` }}{{ range 100 }}{{ template `c` }}{{ end }}{{ end }}"
-        "{{ define `c` }}{{ range 1000 }}x{{ end }}{{ end }}{{ template `a` }}",
-        "{{ range 2000 }}{{ $.long }}{{ end }}",
-        "{{ replace `` $.long $.long }}",
-        "{{ join .long (until 9999) }}",
-    ],
-)
-def test_a_template_that_would_do_too_much_is_stopped(text: str) -> None:
-    with pytest.raises(RenderError):
-        rendered(text, {"long": "x" * 10_000})
+def test_a_template_that_calls_itself_fails() -> None:
+    with pytest.raises(RenderError, match="nested too deeply"):
+        rendered("{{ define `t` }}{{ template `t` }}{{ end }}{{ template `t` }}")
 
 
 WORDS = """{{ }} {{- -}} .a . $ $x := = | ( ) , if else end range with define template block break continue "s" `r`

@@ -3,10 +3,9 @@
 | module | contents |
 |---|---|
 | `template` | a template, parsed, and the text or document that it gives |
-| `lexer`, `parser`, `nodes` | text to tokens to a tree |
-| `evaluation` | a tree and a document to text |
-| `govalues`, `literals`, `printf` | values, as Go has, reads and prints them |
-| `functions` | functions with the types of their arguments |
-| `builtins`, `general`, `texts`, `collections`, `numbers` | the functions of Go, of kwok and of sprig |
-| `limits` | errors of a template, and how much it may do |
+| `lexer`, `parser` | text to tokens to a tree |
+| `nodes`, `operands` | the tree: what writes text, and what has a value |
+| `values` | values, as Go has and prints them |
+| `builtins`, `library` | the functions of Go, of kwok and of sprig |
+| `problems` | errors of a template |
 """

@@ -1,114 +1,74 @@
-"""The functions of Go's text/template. `and` and `or`, which do not evaluate all arguments, are in `evaluation`."""
+"""The functions of Go's text/template. `and` and `or`, which do not evaluate all arguments, are in `operands`."""
 
 from __future__ import annotations
 
-import html
+import re
+from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote_plus
 
-from pilotage.workloads.stages.templates.functions import function
-from pilotage.workloads.stages.templates.govalues import (
-    MISSING,
-    GoFloat,
-    GoInt,
-    go_type,
-    is_number,
-    is_true,
-    printed,
-    text_of,
-)
-from pilotage.workloads.stages.templates.limits import RenderError
-from pilotage.workloads.stages.templates.printf import formatted
+from pilotage.meta.causes import quoted
+from pilotage.workloads.stages.templates.problems import RenderError
+from pilotage.workloads.stages.templates.values import GoInt, go_type, is_true, printed, text_of
+
+_DIRECTIVE = re.compile(r"%(-?0?)(\d{0,3})([sdvqt%])?")
 
 
-def _kind(value: Any) -> str:
-    """The kind of a value for comparisons; empty for a list, a map and nil."""
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, GoInt):
-        return "int"
-    if isinstance(value, GoFloat):
-        return "float"
-    return "string" if isinstance(value, str) or is_number(value) else ""
-
-
-def _is_nil(value: Any) -> bool:
-    return value is None or value is MISSING
+def _comparable(value: Any) -> tuple[str, Any]:
+    """The kind of a value in comparisons, with what is compared. The kind is empty for a list, a map and nil."""
+    text = text_of(value)
+    if text is not None:
+        return "string", text
+    return "" if value is None or isinstance(value, list | dict) else go_type(value), value
 
 
 def _equal(one: Any, other: Any) -> bool:
-    kinds = _kind(one), _kind(other)
-    if kinds[0] != kinds[1]:
-        if _is_nil(one) or _is_nil(other):
-            return False
+    (kind, first), (other_kind, second) = _comparable(one), _comparable(other)
+    if one is None or other is None:
+        return one is other
+    if kind != other_kind:
         raise RenderError(f"incompatible types for comparison: {go_type(one)} and {go_type(other)}")
-    if kinds[0]:
-        return bool(_comparable(one) == _comparable(other))
-    if _is_nil(one) or _is_nil(other):
-        return _is_nil(one) and _is_nil(other)
-    raise RenderError(f"non-comparable type {go_type(other)}")
+    if not kind:
+        raise RenderError(f"non-comparable type {go_type(other)}")
+    return bool(first == second)
 
 
-def _comparable(value: Any) -> Any:
-    text = text_of(value)
-    return value if text is None else text.encode()
-
-
-def _eq(first: Any, *others: Any) -> bool:
-    if not others:
-        raise RenderError("missing argument for comparison")
-    return any(_equal(first, other) for other in others)
+def _eq(first: Any, second: Any, *others: Any) -> bool:
+    return any(_equal(first, other) for other in (second, *others))
 
 
 def _less(one: Any, other: Any) -> bool:
-    kinds = _kind(one), _kind(other)
-    if not all(kinds) or kinds == ("bool", "bool"):
+    (kind, first), (other_kind, second) = _comparable(one), _comparable(other)
+    if not kind or not other_kind or kind == "bool":
         raise RenderError("invalid type for comparison")
-    if kinds[0] != kinds[1]:
+    if kind != other_kind:
         raise RenderError(f"incompatible types for comparison: {go_type(one)} and {go_type(other)}")
-    return bool(_comparable(one) < _comparable(other))
+    return bool(first < second)
 
 
 def _index(item: Any, *keys: Any) -> Any:
-    if _is_nil(item):
-        raise RenderError("index of untyped nil")
     for key in keys:
-        if _is_nil(item):
-            raise RenderError("index of nil pointer")
         item = _item(item, key)
     return item
 
 
 def _item(item: Any, key: Any) -> Any:
     if isinstance(item, dict):
-        if _is_nil(key):
-            raise RenderError("value is nil; should be of type string")
         if not isinstance(key, str):
             raise RenderError(f"value has type {go_type(key)}; should be string")
         return item.get(key)
-    text = text_of(item)
-    if text is None and not isinstance(item, list):
+    if not isinstance(item, list):
         raise RenderError(f"can't index item of type {go_type(item)}")
-    if text is None:
-        return item[_position(key, len(item) - 1)]
-    data = text.encode()
-    return GoInt(data[_position(key, len(data) - 1)])
-
-
-def _position(key: Any, most: int) -> int:
-    if _is_nil(key):
-        raise RenderError("cannot index slice/array with nil")
     if not isinstance(key, GoInt):
         raise RenderError(f"cannot index slice/array with type {go_type(key)}")
-    if not 0 <= key <= most:
+    if not 0 <= key < len(item):
         raise RenderError(f"index out of range: {int(key)}")
-    return key
+    return item[key]
 
 
 def _length(item: Any) -> GoInt:
     text = text_of(item)
     if text is None and not isinstance(item, list | dict):
-        raise RenderError("len of nil pointer" if _is_nil(item) else f"len of type {go_type(item)}")
+        raise RenderError(f"len of type {go_type(item)}")
     return GoInt(len(item if text is None else text.encode()))
 
 
@@ -122,29 +82,47 @@ def _print(*values: Any) -> str:
     return "".join(parts)
 
 
-def _println(*values: Any) -> str:
-    return " ".join(map(printed, values)) + "\n"
+def _formatted(template: str, *values: Any) -> str:
+    """`printf`. A verb that is not supported, and an argument that is not of its type, is an error here."""
+    waiting = list(values)
+
+    def replaced(match: re.Match[str]) -> str:
+        flags, width, verb = match.groups()
+        if verb == "%":
+            return "%"
+        if verb is None or not waiting:
+            raise RenderError(f"printf does not support {template!r} with {len(values)} arguments")
+        text = _verb(verb, waiting.pop(0))
+        if "-" in flags:
+            return text.ljust(int(width or 0))
+        return text.zfill(int(width or 0)) if flags and verb == "d" else text.rjust(int(width or 0))
+
+    found = _DIRECTIVE.sub(replaced, template)
+    if waiting:
+        raise RenderError(f"printf has more arguments than {template!r} needs")
+    return found
 
 
-def _escaped(*values: Any) -> str:
-    text = html.escape(_print(*values)).replace("&quot;", "&#34;").replace("&#x27;", "&#39;")
-    return text.replace("\x00", "\ufffd")
+def _verb(verb: str, value: Any) -> str:
+    text = text_of(value)
+    kinds = {"d": isinstance(value, GoInt), "t": isinstance(value, bool), "s": text is not None, "q": text is not None}
+    if not kinds.get(verb, True):
+        raise RenderError(f"printf does not support %{verb} of {go_type(value)}")
+    return quoted(text or "") if verb == "q" else printed(value)
 
 
-BUILTINS = {
-    "eq": function("raw ...raw", _eq),
-    "ne": function("raw raw", lambda one, other: not _equal(one, other)),
-    "lt": function("raw raw", _less),
-    "le": function("raw raw", lambda one, other: _less(one, other) or _equal(one, other)),
-    "gt": function("raw raw", lambda one, other: not (_less(one, other) or _equal(one, other))),
-    "ge": function("raw raw", lambda one, other: not _less(one, other)),
-    "not": function("raw", lambda value: not is_true(value)),
-    "len": function("raw", _length),
-    "index": function("raw ...raw", _index),
-    "print": function("...any", _print),
-    "println": function("...any", _println),
-    "printf": function("string ...any", lambda template, *values: formatted(template, values)),
-    "html": function("...any", _escaped),
-    "urlquery": function("...any", lambda *values: quote_plus(_print(*values), safe="-_.~")),
+BUILTINS: dict[str, Callable[..., Any]] = {
+    "eq": _eq,
+    "ne": lambda one, other: not _equal(one, other),
+    "lt": _less,
+    "le": lambda one, other: not _less(other, one),
+    "gt": lambda one, other: _less(other, one),
+    "ge": lambda one, other: not _less(one, other),
+    "not": lambda value: not is_true(value),
+    "len": _length,
+    "index": _index,
+    "print": _print,
+    "println": lambda *values: " ".join(map(printed, values)) + "\n",
+    "printf": _formatted,
 }
 """By name."""

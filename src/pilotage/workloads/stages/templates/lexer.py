@@ -6,10 +6,7 @@ import re
 from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
-from pilotage.workloads.stages.templates.limits import TemplateProblem
-
-MAX_LENGTH = 256 * 1024
-"""Characters of a template."""
+from pilotage.workloads.stages.templates.problems import TemplateProblem
 
 
 class Token(NamedTuple):
@@ -25,9 +22,8 @@ _SPACE = " \t\r\n"
 _WORD = re.compile(
     r"""(?P<field>\.[^\W\d]\w*)
     |(?P<variable>\$\w*)
-    |(?P<number>[+-]?(?:0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?)(?!\w))
+    |(?P<number>[+-]?(?:0x[0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?!\w))
     |(?P<string>"(?:[^"\\\n]|\\.)*"|`[^`]*`)
-    |(?P<character>'(?:[^'\\\n]|\\.)*')
     |(?P<name>[^\W\d]\w*)
     |(?P<sign>:=|[.=|(),])""",
     re.VERBOSE,
@@ -36,8 +32,6 @@ _WORD = re.compile(
 
 def tokens(text: str) -> Iterator[Token]:
     """The tokens: `text`; between `open` and `close` the words of an action; `end`. Raises TemplateProblem."""
-    if len(text) > MAX_LENGTH:
-        raise TemplateProblem(f"the template has {len(text)} characters; at most {MAX_LENGTH} are read", 1)
     position, line, trimmed = 0, 1, False
     while True:
         begin = text.find("{{", position)
