@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pilotage.cli.run.arguments import Flags
     from pilotage.cluster import Cluster
-    from pilotage.history.records import Run
+    from pilotage.history.runs import Run
     from pilotage.history.stories import Reconcile
     from pilotage.meta.documents import Document
 
