@@ -24,7 +24,7 @@ from pilotage.tasks import cancel_all
 from pilotage.types import builtin
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pilotage.cli.run.arguments import Flags
     from pilotage.cluster import Cluster
@@ -69,10 +69,11 @@ class Generation:
                 self.manager.add(Installation(install))
             self._exits = exits.pop_all()
 
-    async def start(self) -> None:
-        """Run it, and return when everything is reconciled, or after ten seconds. Raises the error of the program."""
+    async def start(self, is_outdated: Callable[[], bool]) -> None:
+        """Run it, and return when everything is reconciled, after ten seconds, or when it is outdated: a file was saved
+        again. Raises the error of the program."""
         self.running = asyncio.create_task(self._run(), name="program")
-        waiting = asyncio.create_task(self._settle(), name="reconciling everything")
+        waiting = asyncio.create_task(self._settle(is_outdated), name="reconciling everything")
         try:
             await asyncio.wait([self.running, waiting], return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -80,7 +81,7 @@ class Generation:
         if self.running.done():
             await self.running
 
-    async def settled(self) -> None:
+    async def settled(self, is_outdated: Callable[[], bool]) -> None:
         """Wait until nothing is left to do but to retry what fails, for ten seconds at most."""
         loop = asyncio.get_running_loop()
         until = loop.time() + SETTLE_SECONDS
@@ -88,7 +89,7 @@ class Generation:
             try:
                 await self.manager.run_until_idle(_LOOK_SECONDS)
             except NotIdle as error:
-                if not error.failing:
+                if not error.failing and not is_outdated():
                     continue
             except Exception:  # noqa: S110 - the run of the manager ends with it, too
                 pass
@@ -121,12 +122,12 @@ class Generation:
             async with explained(self.manager, self._name):
                 await self.manager.start()
 
-    async def _settle(self) -> None:
+    async def _settle(self, is_outdated: Callable[[], bool]) -> None:
         try:
             await self.manager.ready()
         except ManagerStopped:
             return
-        await self.settled()
+        await self.settled(is_outdated)
 
 
 def _writes(run: Run) -> bool:

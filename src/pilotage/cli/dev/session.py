@@ -96,7 +96,7 @@ class Session:
         if await self._replace(base):
             await self._apply_samples(base)
             if self._generation is not None:
-                await self._generation.settled()
+                await self._generation.settled(self._files.differ)
             log.info("Ready; save a file to see what changes, press Ctrl-C to stop")
 
     async def _pause(self, stop: Stop) -> Saved:
@@ -152,7 +152,7 @@ class Session:
             self._narrate(new)
         self._is_replacing = saved is not None and not self._flags.traceback
         try:
-            await new.start()
+            await new.start(self._files.differ)
         except Exception:  # the next look at the program reports it
             return False
         finally:
