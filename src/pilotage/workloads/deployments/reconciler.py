@@ -28,7 +28,7 @@ from pilotage.workloads.deployments.sizes import (
 )
 from pilotage.workloads.deployments.writer import DeploymentWriter
 from pilotage.workloads.pods.claims import candidate, claim
-from pilotage.workloads.pods.control import is_namespace_terminating
+from pilotage.workloads.refusals import is_namespace_terminating
 
 
 class Rollout(NamedTuple):

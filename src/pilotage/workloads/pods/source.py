@@ -57,6 +57,8 @@ class PodSource(Source):
         self._handle(before, after)
 
     def _handle(self, before: PodView | None, after: PodView | None) -> None:
+        if self._queue is None:
+            return  # the controller has stopped
         for handler in self._handlers:
             found = handler(before, after)
             if not isinstance(found, Awaitable):
@@ -74,7 +76,7 @@ class PodSource(Source):
     def _add(self, requests: Requests) -> None:
         queue = self._queue
         if queue is None:
-            return
+            return  # it has stopped meanwhile
         for request in requests:
             if isinstance(request, Enqueue):
                 queue.add_after(request.request, request.after)

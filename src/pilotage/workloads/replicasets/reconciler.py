@@ -18,7 +18,7 @@ from pilotage.types.apps.v1 import ReplicaSet
 from pilotage.types.core.v1 import PodSpec, PodTemplateSpec
 from pilotage.workloads.context import Context
 from pilotage.workloads.pods.claims import claim, pod_candidate
-from pilotage.workloads.pods.control import PodControl, is_namespace_terminating, pod_from_template, slow_start
+from pilotage.workloads.pods.control import PodControl, pod_from_template, slow_start
 from pilotage.workloads.pods.view import PodView
 from pilotage.workloads.replicasets.status import (
     BURST_REPLICAS,
@@ -119,11 +119,7 @@ class ReplicaReconciler(Generic[K]):
         pod = pod_from_template(template, owner)
 
         async def create() -> None:
-            try:
-                await self._control.create(replace(pod, metadata=replace(pod.metadata)), owner)
-            except ApiError as error:
-                if not is_namespace_terminating(error):  # every other create would fail, too
-                    raise
+            await self._control.create(replace(pod, metadata=replace(pod.metadata)), owner)
 
         await slow_start(count, create)
 
