@@ -19,8 +19,7 @@ from pilotage.workloads.faults.behaviour import Behaviour
 from pilotage.workloads.faults.faults import annotation_problem
 from pilotage.workloads.kubelet.life import next_step
 from pilotage.workloads.kubelet.moment import Memory, Moment
-from pilotage.workloads.kubelet.nodes import host_ip
-from pilotage.workloads.pods.network import PodNetwork
+from pilotage.workloads.pods.network import PodNetwork, host_ip
 
 _Key = tuple[str, str]
 

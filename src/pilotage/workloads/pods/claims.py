@@ -9,6 +9,7 @@ from pilotage.client.client import Client
 from pilotage.client.patch import raw_patch
 from pilotage.errors import ApiError, Invalid
 from pilotage.meta.models import Resource
+from pilotage.meta.objects import Header
 from pilotage.meta.owners import controller_of
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.rest import PatchType
@@ -33,6 +34,11 @@ class Candidate(NamedTuple):
     is_being_deleted: bool
     is_member: bool = True
     """False for an object that its controller does not want, whatever its labels: a Pod of another name."""
+
+
+def controller_uid(header: Header) -> str:
+    """The uid of the controller of an object; empty without one."""
+    return next((owner.uid for owner in header.owner_references if owner.controller), "")
 
 
 def pod_candidate(pod: PodView) -> Candidate:

@@ -1,7 +1,8 @@
-"""The addresses of simulated Pods."""
+"""The addresses of simulated nodes and Pods."""
 
 from __future__ import annotations
 
+import hashlib
 from ipaddress import IPv4Address
 from itertools import count
 
@@ -14,6 +15,12 @@ from pilotage.workloads.pods.view import PodView
 
 _FIRST = int(IPv4Address("10.244.0.2"))
 _COUNT = int(IPv4Address("10.255.255.254")) - _FIRST
+
+
+def host_ip(name: str) -> str:
+    """The address of a node, from its name."""
+    digest = hashlib.sha256(name.encode()).digest()
+    return f"172.{16 + digest[0] % 16}.{digest[1]}.{digest[2] % 254 + 1}"
 
 
 class PodNetwork:
