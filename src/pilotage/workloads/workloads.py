@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from random import Random
 from types import TracebackType
 
+from pilotage.cache.plan import CacheOptions
 from pilotage.cluster.cachedclient import CachedClient
 from pilotage.cluster.cluster import Cluster
 from pilotage.errors import InvalidDefinition
@@ -124,15 +125,19 @@ class Workloads:
             await asyncio.sleep(pause)
 
     async def __aenter__(self) -> Workloads:
+        loop = asyncio.get_running_loop()
+        if hasattr(loop, "skips_housekeeping"):  # in virtual time
+            loop.skips_housekeeping = True
         async with AsyncExitStack() as exits:
             options = ManagerOptions(
                 handle_signals=False,
                 history=HistoryOptions(enabled=False),
+                cache=CacheOptions(sync_period=0),
                 controller=ControllerDefaults(skip_name_validation=True),
             )
             manager = await exits.enter_async_context(Manager(self._cluster.sibling(), options))
             context = await self._set_up(manager)
-            task = asyncio.get_running_loop().create_task(manager.start(), name="workloads")
+            task = loop.create_task(manager.start(), name="workloads")
             exits.push_async_callback(_stopped, task)
             await manager.ready()
             self._context = context
