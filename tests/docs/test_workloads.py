@@ -38,6 +38,7 @@ def test_an_operator_gets_workloads_by_an_option(folder: Path) -> None:
     ran = forked.run("-m", "pilotage.cli", *words, folder=folder)
     assert ran.returncode == 0, ran.stderr
     assert missing(RUN, ran.stdout) == [], ran.stdout
+    assert "replicaset-controller" not in ran.stderr  # the log is that of the program
 
 
 def test_an_operator_without_the_option_waits(folder: Path) -> None:
