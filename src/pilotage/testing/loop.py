@@ -81,6 +81,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Whether timers of `pilotage.tasks.Background` fire only where time passes them, and then once: with them, a
         year takes minutes. Simulated workloads set it."""
         self._housekeeping: list[asyncio.TimerHandle] = []
+        self.jumps = 0
+        """How often time has advanced."""
 
     def call_at(
         self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
@@ -139,6 +141,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         following = scheduled or self._housekeeping
         if timeout is None or (timeout > 0 and following):
             self._virtual_time = max(self._virtual_time, following[0].when())
+            self.jumps += 1
             # asyncio runs timers that are due before time + resolution. With the smallest step none runs early: code
             # that looks at the time and waits for the rest of it would wait again, and the time would stand still.
             self._clock_resolution = math.ulp(self._virtual_time)

@@ -17,6 +17,7 @@ from pilotage.manager.errors import NotIdle
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ControllerDefaults, ManagerOptions
 from pilotage.meta.selectors.selectors import Selector
+from pilotage.telemetry.logs import quiet
 from pilotage.types.core.v1 import Pod
 from pilotage.workloads import controllers, draining
 from pilotage.workloads.context import Context
@@ -125,6 +126,11 @@ class Workloads:
             await asyncio.sleep(pause)
 
     async def __aenter__(self) -> Workloads:
+        with quiet():
+            await self._start()
+        return self
+
+    async def _start(self) -> None:
         loop = asyncio.get_running_loop()
         if hasattr(loop, "skips_housekeeping"):  # in virtual time
             loop.skips_housekeeping = True
@@ -142,13 +148,13 @@ class Workloads:
             await manager.ready()
             self._context = context
             self._exits = exits.pop_all()
-        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._context = None
-        await self._exits.aclose()
+        with quiet():
+            await self._exits.aclose()
 
     @property
     def _running(self) -> Context:
