@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 from pilotage.cluster.cluster import Cluster
-from pilotage.errors import ApiError, Forbidden, Invalid, NotFound
-from pilotage.meta.models import ObjectMeta, OwnerReference
+from pilotage.errors import (
+    ApiError,
+    Conflict,
+    ConnectionLost,
+    Forbidden,
+    InternalError,
+    Invalid,
+    NotFound,
+    TooManyRequests,
+)
+from pilotage.meta.models import ObjectMeta, OwnerReference, Resource
 from pilotage.meta.scalars.times import system_clock
 from pilotage.meta.unstructured import Unstructured
+from pilotage.rest import APIRequest, Transport, TransportWrapper
 from pilotage.testing.environment import Environment
-from pilotage.types.apps.v1 import Deployment, DeploymentSpec
+from pilotage.types.apps.v1 import DaemonSet, DaemonSetSpec, Deployment, DeploymentSpec, StatefulSet, StatefulSetSpec
 from pilotage.types.batch.v1 import CronJob, CronJobSpec, Job, JobSpec, JobTemplateSpec
 from pilotage.types.core.v1 import (
     Binding,
     Container,
     Event,
+    Namespace,
     Node,
     ObjectReference,
     Pod,
@@ -27,6 +39,9 @@ from pilotage.types.core.v1 import (
     PodSpec,
     PodStatus,
     PodTemplateSpec,
+    Service,
+    ServicePort,
+    ServiceSpec,
     Toleration,
 )
 from pilotage.types.policy.v1 import PodDisruptionBudget, PodDisruptionBudgetSpec
@@ -288,3 +303,112 @@ async def test_user_schedules_pods_where_our_scheduler_does_not_run(pilotage_env
         await pilotage_env.client.subresource("binding", Binding).create(Pod, body, name="a", namespace=NAMESPACE)
         await pilotage_env.run_until_idle()
         assert await phase_of(pilotage_env) == "Running"
+
+
+class Refusing(TransportWrapper):
+    """Refuses some writes, but for those of Events."""
+
+    def __init__(self, inner: Transport, random: Random) -> None:
+        super().__init__(inner)
+        self._random = random
+        self.share = 0.0
+        """The nodes are created first, for which nothing is refused."""
+
+    def prepare(self, request: APIRequest) -> APIRequest:
+        is_write = request.verb.value in ("create", "update", "patch", "delete")
+        if is_write and "events" not in str(request.resource) and self._random.random() < self.share:
+            refusals = [Forbidden("no"), TooManyRequests("later"), InternalError("failed"), ConnectionLost("lost")]
+            if request.verb.value == "update":
+                refusals.append(Conflict("the object has been modified"))
+            raise self._random.choice(refusals)
+        return request
+
+
+def meta(name: str) -> ObjectMeta:
+    return ObjectMeta(name=name, namespace=NAMESPACE)
+
+
+def one_of_each_kind() -> list[Resource]:
+    made: list[Resource] = [
+        Deployment(
+            metadata=meta("web"),
+            spec=DeploymentSpec(replicas=3, selector=selecting(LABELS), template=template(LABELS)),
+        ),
+        StatefulSet(
+            metadata=meta("store"),
+            spec=StatefulSetSpec(
+                replicas=2, service_name="x", selector=selecting({"app": "db"}), template=template({"app": "db"})
+            ),
+        ),
+        DaemonSet(
+            metadata=meta("agent"),
+            spec=DaemonSetSpec(selector=selecting({"app": "agent"}), template=template({"app": "agent"})),
+        ),
+        Job(metadata=meta("once"), spec=job_spec(completions=3, parallelism=2)),
+        Service(metadata=meta("web"), spec=ServiceSpec(selector=LABELS, ports=[ServicePort(port=80)])),
+        PodDisruptionBudget(
+            metadata=meta("web"), spec=PodDisruptionBudgetSpec(selector=selecting(LABELS), max_unavailable=1)
+        ),
+    ]
+    return made
+
+
+@pytest.mark.parametrize("seed", [0, 5, 11, 17])
+async def test_all_arrive_although_many_writes_are_refused(
+    pilotage_env: Environment, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    transports: list[Refusing] = []
+    sibling = Cluster.sibling
+
+    def refusing_sibling(cluster: Cluster) -> Cluster:
+        def wrapped(inner: Transport) -> Transport:
+            transports.append(Refusing(inner, random))
+            return transports[-1]
+
+        random, made = Random(seed), sibling(cluster)
+        made.wrap_transport(wrapped)
+        return made
+
+    monkeypatch.setattr(Cluster, "sibling", refusing_sibling)
+    client = pilotage_env.client
+    async with pilotage_env.workloads(nodes=2):
+        for each in transports:
+            each.share = 0.4
+        for obj in one_of_each_kind():
+            await client.create(obj)
+        await pass_time(pilotage_env, 30)
+        for kind, name in ((Deployment, "web"), (StatefulSet, "store"), (DaemonSet, "agent")):
+            change = {"spec": {"template": {"metadata": {"labels": {"version": "2"}}}}}
+            await client.patch(kind, change, name=name, namespace=NAMESPACE)
+        await pass_time(pilotage_env, 60)
+        for each in transports:
+            each.share = 0.0
+        await pilotage_env.run_until_idle(2000)
+        pods = await client.list(Pod, namespace=NAMESPACE)
+        job = await client.get(Job, "once", namespace=NAMESPACE)
+        deployment = await client.get(Deployment, "web", namespace=NAMESPACE)
+    running = [each for each in pods if each.status is not None and each.status.phase == "Running"]
+    assert sorted(each.metadata.labels["app"] for each in running) == ["agent"] * 2 + ["db"] * 2 + ["web"] * 3
+    assert {each.metadata.labels["version"] for each in running} == {"2"}
+    assert len(pods) == len(running) + 3
+    assert job.status is not None
+    assert job.status.succeeded == 3
+    assert deployment.status is not None
+    assert deployment.status.available_replicas == 3
+
+
+async def test_a_namespace_with_workloads_is_deleted_without_a_warning_about_events(
+    pilotage_env: Environment, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = pilotage_env.client
+    async with pilotage_env.workloads():
+        await client.create(Namespace(metadata=ObjectMeta(name="shop")))
+        for obj in one_of_each_kind():
+            obj.metadata.namespace = "shop"
+            await client.create(obj)
+        await pilotage_env.run_until_idle()
+        await client.delete(Namespace, "shop")
+        await pass_time(pilotage_env, 60)
+        assert await client.find(Namespace, "shop") is None
+    assert "refused an event" not in caplog.text
+    assert not errors(caplog)

@@ -128,13 +128,10 @@ class DeploymentReconciler:
         return await self._sync_rollout(deployment, rollout)
 
     async def _scale_down(self, deployment: Deployment, old: list[ReplicaSet], new: ReplicaSet) -> bool:
-        """Whether old ReplicaSets were scaled down. The next reconcile repeats what could not be written."""
+        """Whether old ReplicaSets were scaled down."""
         steps = next_old_sizes(deployment, old, new)
-        try:
-            for step in steps:
-                await self._writer.scale(deployment, step)
-        except ApiError:
-            return False
+        for step in steps:
+            await self._writer.scale(deployment, step)
         return bool(steps)
 
     async def _recreate(self, deployment: Deployment, rollout: Rollout) -> Result:

@@ -11,7 +11,7 @@ import msgspec
 from pilotage.controller.event import Event
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result
-from pilotage.errors import Conflict, NotFound
+from pilotage.errors import Conflict, NotFound, PilotageError
 from pilotage.meta.scalars.hooks import enc_hook
 from pilotage.types.core.v1 import Container, Pod
 from pilotage.workloads.context import Context
@@ -85,7 +85,11 @@ class Kubelet:
         known.next = moment.next
         context.progress.set(key, moment.next if moment.is_progress and not is_over else None)
         if is_over and pod.metadata.deletion_timestamp is not None:
-            await self._remove(pod)
+            try:
+                await self._remove(pod)
+            except PilotageError:
+                known.written = ""  # so that it is looked at again
+                raise
             return None
         return self._later(known)
 
