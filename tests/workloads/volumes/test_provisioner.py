@@ -26,7 +26,7 @@ from pilotage.types.core.v1 import (
 from pilotage.types.storage.v1 import StorageClass
 from pilotage.workloads.faults.fault import Fault
 from pilotage.workloads.workloads import Workloads
-from tests.workloads.kit import NAMESPACE, events_of, selecting, template
+from tests.workloads.kit import NAMESPACE, events_of, pass_time, selecting, template
 
 FAST = "fast.csi.example.com"
 
@@ -178,9 +178,7 @@ async def test_a_claim_in_use_is_kept_until_its_pod_is_gone(pilotage_env: Enviro
     await env.eventually(lambda: volume_phase(env, "disk"), equals="Released")
 
 
-async def test_a_volume_of_another_kind_cannot_be_deleted_here(
-    pilotage_env: Environment, workloads: Workloads
-) -> None:
+async def test_a_volume_of_another_kind_cannot_be_deleted_here(pilotage_env: Environment, workloads: Workloads) -> None:
     env = pilotage_env
     await env.given(disk("disk", policy="Delete"), claim(storage_class=""))
     await env.eventually(lambda: phase(env), equals="Bound")
@@ -251,8 +249,11 @@ async def test_a_pod_of_a_lost_node_waits_where_its_volume_is(pilotage_env: Envi
     user = await env.client.get(Pod, "user", namespace=NAMESPACE)
     assert user.spec is not None
     workloads.lose_node(user.spec.node_name or "")
+    await pass_time(env, 60)
     await env.given(pod(name="second"))
     await env.run_until_idle()
     second = await env.client.get(Pod, "second", namespace=NAMESPACE)
     assert second.spec is not None
-    assert second.spec.node_name in (None, "", user.spec.node_name)
+    assert not second.spec.node_name
+    assert second.status is not None
+    assert "1 node(s) didn't match PersistentVolume's node affinity" in (second.status.conditions[0].message or "")
