@@ -33,6 +33,7 @@ from pilotage.server.access.serviceaccounts import ServiceAccountTokens
 from pilotage.server.admission import Admission, Limited, ResourceAdmission
 from pilotage.server.catalogue.catalogue import Catalogue
 from pilotage.server.cleartext import CleartextCheck
+from pilotage.server.containers import Containers
 from pilotage.server.controllers import ALL as ALL_CONTROLLERS
 from pilotage.server.conversion import Conversions, Converter
 from pilotage.server.groupnames import DefinitionNameIndex
@@ -78,6 +79,8 @@ class RegistryContext:
     """The controllers of kube-controller-manager that run in the server."""
     local_webhooks: LocalWebhooks = field(default_factory=LocalWebhooks)
     """The webhooks that this program serves itself."""
+    containers: Containers = field(default_factory=Containers)
+    """What answers for the containers of Pods."""
     problem_of: Callable[[Entry, KindSet], str] = soundness.problem
     """What is wrong with a stored object, which makes it unreadable; empty if nothing is."""
     storage: ScreenedStorage = field(init=False, repr=False, compare=False)

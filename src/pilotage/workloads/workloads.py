@@ -21,6 +21,7 @@ from pilotage.workloads import controllers, draining
 from pilotage.workloads.context import Context
 from pilotage.workloads.faults.fault import Fault, parse
 from pilotage.workloads.faults.faults import Faults
+from pilotage.workloads.logs import Logs
 from pilotage.workloads.nodes.simulated import SimulatedNodes
 from pilotage.workloads.options import WorkloadOptions
 from pilotage.workloads.pods.index import Pods
@@ -44,6 +45,7 @@ class Workloads:
         self._cluster = cluster
         self._exits = AsyncExitStack()
         self._context: Context | None = None
+        self._logs: Logs | None = None
 
     # Faults
 
@@ -83,6 +85,15 @@ class Workloads:
     async def uncordon_node(self, name: str) -> None:
         """Pods may be scheduled to a node again."""
         await draining.uncordon(self._running, self._checked_node(name))
+
+    # What Pods do
+
+    def say(self, pod: str, line: str, *, namespace: str = "default", container: str = "") -> None:
+        """Write a line, or several, to the log of a container, which `kubectl logs` shows; without a name, of the first
+        container of the Pod."""
+        assert self._running is not None  # raises outside of the block
+        assert self._logs is not None  # while they run
+        self._logs.say(pod, line, namespace=namespace, container=container)
 
     # What there is
 
@@ -132,6 +143,9 @@ class Workloads:
             )
             manager = await exits.enter_async_context(Manager(self._cluster.sibling(), options))
             context = await self._set_up(manager)
+            self._logs = Logs(context.pods, manager.clock)
+            if self.options.chooses("kubelet") and not self._cluster.server_url:
+                exits.enter_context(self._cluster.registry.context.containers.run_by(self._logs))
             task = asyncio.get_running_loop().create_task(manager.start(), name="workloads")
             exits.push_async_callback(_stopped, task)
             await manager.ready()
