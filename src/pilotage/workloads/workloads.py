@@ -26,6 +26,7 @@ from pilotage.workloads.nodes.simulated import SimulatedNodes
 from pilotage.workloads.options import WorkloadOptions
 from pilotage.workloads.pods.index import Pods
 from pilotage.workloads.pods.view import PodView
+from pilotage.workloads.presence import without_present
 from pilotage.workloads.progress import Progress
 from pilotage.workloads.stages.lifecycle import Lifecycle
 
@@ -33,7 +34,8 @@ from pilotage.workloads.stages.lifecycle import Lifecycle
 class Workloads:
     """The controllers of kube-controller-manager, a scheduler and simulated nodes on a cluster, inside `async with`.
 
-    The cluster must be open. They have clients and caches of their own, so the program does not see their calls.
+    The cluster must be open. They have clients and caches of their own, so the program does not see their calls. On a
+    remote cluster only what it lacks is simulated, so that nothing is controlled twice.
     """
 
     def __init__(self, cluster: Cluster, options: WorkloadOptions | None = None) -> None:
@@ -141,6 +143,8 @@ class Workloads:
                 history=HistoryOptions(enabled=False),
                 controller=ControllerDefaults(skip_name_validation=True),
             )
+            if self._cluster.server_url:
+                self.options = await without_present(self._cluster.client, self.options)
             manager = await exits.enter_async_context(Manager(self._cluster.sibling(), options))
             context = await self._set_up(manager)
             self._logs = Logs(context.pods, manager.clock)
