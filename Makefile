@@ -15,7 +15,7 @@ PARALLEL := --numprocesses=$(WORKERS) --dist=worksteal
 # Tests start some hundred Pythons: with their bytecode written once, they take two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo docs test check format cluster-tests cluster-binaries helm foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests page-tests soak-tests short-soak-tests bench bench-device bench-abuse bench-webhooks bench-lists bench-etcd bench-page newest-python test-newest test-pythons dist lock types reference pictures page-pictures proto recordings clean
+.PHONY: help demo docs test check format cluster-tests cluster-binaries helm foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests page-tests soak-tests short-soak-tests bench bench-device bench-abuse bench-webhooks bench-lists bench-etcd bench-page bench-workloads newest-python test-newest test-pythons dist lock types reference pictures page-pictures proto recordings clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 30
@@ -132,6 +132,9 @@ bench-etcd: $(READY) cluster-binaries  ## the API server beside kube-apiserver o
 bench-page: $(READY)  ## the live page with 10,000 objects and 1,000 events a second: first paint, longest task, CPU, bytes
 	@$(PYTHON) hack/chromium/browser.py > /dev/null
 	$(BIN)/python -m bench.dashboard
+
+bench-workloads: $(READY)  ## simulated workloads: the Pods of a Deployment (PODS=10000), and a year of a CronJob
+	$(BIN)/python -m bench.workloads $(PODS)
 
 bench-abuse: $(READY)  ## latency of other clients of the Device API while one user attacks it (needs root)
 	$(BIN)/python -m bench.device.abuse

@@ -20,7 +20,7 @@ PUBLIC = {
     if not name.startswith("_") and str(getattr(found, "__module__", "")).startswith("pilotage")
 }
 OPTIONS = re.compile(r"(?!_)\w*(Options|Defaults|Config|Backoff|Limits|Timeouts|Retries|Settings)|ByObject|Result")
-FLAGS = {"flag", "switch", "shared", "_file"}
+FLAGS = {"flag", "switch", "shared", "_file", "simulated.nodes", "simulated.faults", "simulated.stages"}
 MARKERS = re.compile("Column|Rule|Scale")
 """The markers with several fields, in meta/markers.py."""
 
@@ -48,7 +48,9 @@ def _is_text(node: ast.stmt | None) -> bool:
 
 def _is_flag(node: ast.expr | None) -> bool:
     """Whether the field is a flag of a command, which has a help text instead (`kit/console/flags/fields.py`)."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FLAGS
+    if not isinstance(node, ast.Call):
+        return False
+    return ast.unparse(node.func) in FLAGS
 
 
 def keywords_without_words(function: Any, more: str = "") -> list[str]:

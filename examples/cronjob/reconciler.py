@@ -63,7 +63,7 @@ class CronJobReconciler:
 
     async def delete_old(self, jobs: list[Job], limit: int | None) -> None:
         jobs.sort(key=scheduled_at)
-        for job in jobs[: len(jobs) - limit] if limit is not None else []:
+        for job in jobs[: max(len(jobs) - limit, 0)] if limit is not None else []:
             await self.delete(job)
 
     async def run(self, cron_job: CronJob, time: datetime, active: list[Job]) -> None:

@@ -31,6 +31,7 @@ PACKAGES = {
     "storage": "storages: in memory, SQLite, etcd",
     "testing": "the test kit",
     "webhook": "admission, authentication and conversion webhooks",
+    "workloads": "simulated workloads",
     "workqueue": "the work queue and its rate limiters",
 }
 MODULES = {"cli": "programs: how they are found and run", "telemetry": "logs and traces", "types": PACKAGES["meta"]}

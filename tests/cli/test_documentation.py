@@ -32,11 +32,11 @@ def test_the_reference_is_what_the_parser_has() -> None:
 @pytest.mark.parametrize(
     ("words", "command"),
     [
-        (["--nope", "demo"], "pilotage"),
-        (["serve", "--nope"], "pilotage serve"),
-        (["device", "--nope", "get"], "pilotage device"),
-        (["device", "serve", "--nope"], "pilotage device serve"),
-        (["crd", "a.py", "--nope"], "pilotage crd"),
+        (["--zzz", "demo"], "pilotage"),
+        (["serve", "--zzz"], "pilotage serve"),
+        (["device", "--zzz", "get"], "pilotage device"),
+        (["device", "serve", "--zzz"], "pilotage device serve"),
+        (["crd", "a.py", "--zzz"], "pilotage crd"),
     ],
 )
 def test_a_wrong_option_is_an_error_of_its_own_command(
@@ -46,5 +46,5 @@ def test_a_wrong_option_is_an_error_of_its_own_command(
         cli.main(words)
     assert raised.value.code == 2
     assert capsys.readouterr().err == (
-        f"{command}: error: unrecognized arguments: --nope\nSee '{command} --help' for usage.\n"
+        f"{command}: error: unrecognized arguments: --zzz\nSee '{command} --help' for usage.\n"
     )

@@ -15,8 +15,10 @@ from examples.cronjob.__main__ import job_template, setup_with_manager
 from examples.cronjob.kinds import CronJob, CronJobSpec, CronJobSpecV2, CronJobV2, CronSchedule
 from examples.cronjob.reconciler import SCHEDULED_AT, CronJobReconciler, due
 from examples.cronjob.schedule import Schedule
+from pilotage.testing import Environment as PilotageEnvironment
 from pilotage.testing.conversion import check_round_trips
 from pilotage.types.batch.v1 import Job, JobCondition, JobStatus
+from pilotage.workloads import Fault
 
 from ..environments import WITHIN, Environment, embedded, over_there
 
@@ -250,3 +252,53 @@ async def test_a_missed_run_starts_on_every_api_server(environment: Environment)
         assert found.status is not None
         assert [one.name for one in found.status.active] == [job.metadata.name]
         await environment.client.delete(found)
+
+
+@pytest.fixture
+async def env(pilotage_env: PilotageEnvironment) -> PilotageEnvironment:
+    await pilotage_env.cluster.install(CronJob)
+    CronJobReconciler(pilotage_env.manager).setup_with_manager(pilotage_env.manager)
+    return pilotage_env
+
+
+async def outcomes(env: PilotageEnvironment) -> list[str]:
+    """How each Job has ended, the oldest first."""
+    jobs = sorted(await env.client.list(Job, namespace="default"), key=lambda job: job.metadata.name)
+    conditions = (job.status.conditions if job.status is not None else [] for job in jobs)
+    return [next((one.type for one in each if one.type in ("Complete", "Failed")), "") for each in conditions]
+
+
+async def test_with_workloads_each_run_completes_and_the_last_three_are_kept(env: PilotageEnvironment) -> None:
+    async with env.workloads():
+        await env.given(cron_job(successful_jobs_history_limit=3))
+        await env.run_until_idle()
+        await asyncio.sleep(3600)  # an hour of runs
+        await env.run_until_idle()
+        assert await outcomes(env) == ["Complete"] * 3
+        found = await env.client.get(CronJob, "hello", namespace="default")
+        assert found.status is not None
+        assert found.status.active == []
+
+
+async def test_with_workloads_a_run_that_fails_is_tried_again_until_its_limit(env: PilotageEnvironment) -> None:
+    template = job_template()
+    assert template.spec is not None
+    template.spec.backoff_limit = 1
+    async with env.workloads() as workloads, env.running():
+        fault = workloads.inject(Fault("crash-loop", container="hello"))
+        await env.given(cron_job(job_template=template, failed_jobs_history_limit=1))
+        await env.eventually(lambda: outcomes(env), satisfies=lambda found: "Failed" in found, timeout=600)
+        workloads.remove(fault)
+        await env.eventually(lambda: outcomes(env), satisfies=lambda found: found[-1] == "Complete", timeout=600)
+
+
+async def test_with_workloads_a_long_run_is_replaced_by_the_next(env: PilotageEnvironment) -> None:
+    template = job_template()
+    assert template.spec is not None
+    annotations = {"workloads.pilotage.dev/run-seconds": "90"}
+    template.spec.template.metadata = pt.ObjectMeta(annotations=annotations)
+    async with env.workloads() as workloads, env.running():
+        await env.given(cron_job(job_template=template, concurrency_policy="Replace"))
+        await asyncio.sleep(330)
+        assert await outcomes(env) == [""]
+        assert len([pod for pod in workloads.pods("default") if pod.deleted is None]) == 1

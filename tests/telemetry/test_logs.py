@@ -13,7 +13,7 @@ from pilotage.controller import TerminalError
 from pilotage.errors import BadRequest
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.telemetry.lines import LineFormatter
-from pilotage.telemetry.logs import configure_logging, log_context, logger
+from pilotage.telemetry.logs import configure_logging, log_context, logger, quiet
 
 
 @pytest.fixture(autouse=True)
@@ -390,3 +390,24 @@ def test_the_traceback_of_the_same_failure_of_an_object_is_shown_once() -> None:
     fail("b", "no power")  # another object
     fail("a", "no disk")  # another failure
     assert stream.getvalue().count("Traceback") == 3
+
+
+async def test_what_is_quiet_logs_warnings_alone_in_its_tasks_too() -> None:
+    stream = io.StringIO()
+    configure_logging("info", stream, json=True)
+
+    async def work() -> None:
+        logger("setup").info("working")
+        logger("setup").warning("slow")
+
+    with quiet():
+        task = asyncio.get_running_loop().create_task(work())
+    logger("setup").info("other")
+    await task
+    assert [json.loads(line)["message"] for line in stream.getvalue().splitlines()] == ["other", "slow"]
+
+
+async def test_what_is_quiet_is_shown_with_the_level_debug(lines: Callable[[], list[str]]) -> None:
+    with quiet():
+        logger("setup").info("working")
+    assert len(lines()) == 1

@@ -6,6 +6,7 @@ import asyncio
 from types import TracebackType
 
 from pilotage.errors import ConnectionLost
+from pilotage.tasks import Background
 
 _TICKS = 8
 
@@ -55,7 +56,8 @@ class SilenceTimeout:
 
     def _arm(self) -> None:
         # One tick more than is counted, because the first one may be shorter than the interval.
-        self._timer = asyncio.get_running_loop().call_later(self.seconds / (_TICKS + 1), self._tick)
+        with Background():
+            self._timer = asyncio.get_running_loop().call_later(self.seconds / (_TICKS + 1), self._tick)
 
     def __enter__(self) -> SilenceTimeout:
         self._task = asyncio.current_task()

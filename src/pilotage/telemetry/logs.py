@@ -27,6 +27,9 @@ SOURCE: ContextVar[Any] = ContextVar("pilotage_log_source", default=None)
 """What the current task works on: a `FieldSource`. Set for every reconcile, so it computes its fields only for a log
 line."""
 
+_least: ContextVar[int] = ContextVar("pilotage_log_least", default=logging.NOTSET)
+"""The level from which on events of the current task are logged, unless its logger shows debug."""
+
 _levels = levels_.Levels()
 
 
@@ -88,7 +91,7 @@ class Logger:
         self._log(logging.ERROR, message, fields, traceback=True)
 
     def _log(self, level: int, message: str, fields: dict[str, object], *, traceback: bool = False) -> None:
-        if self._logger.isEnabledFor(level):
+        if self._logger.isEnabledFor(level) and (level >= _least.get() or self.shows_debug()):
             event = LogEvent(message, {**logged_fields(), **self._fields, **fields})
             # The third frame up is the caller's: its file and line are the record's.
             self._logger.log(level, event, exc_info=traceback, stacklevel=3)
@@ -121,6 +124,17 @@ def logger(name: str = "") -> Logger:
 def log_context(**fields: object) -> AbstractContextManager[None]:
     """Add fields to every event that is logged inside the block, also in tasks that it starts."""
     return _LogContext(fields)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Log only warnings and errors inside the block and in tasks that it starts, unless the level is debug: for what a
+    program runs beside its own controllers."""
+    token = _least.set(logging.WARNING)
+    try:
+        yield
+    finally:
+        _least.reset(token)
 
 
 class _LogContext:

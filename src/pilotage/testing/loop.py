@@ -23,6 +23,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextvars import Context
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from heapq import heappop, heappush
 from itertools import count
 from operator import itemgetter
 from typing import Any, NoReturn, TypeVar, TypeVarTuple
@@ -30,7 +31,7 @@ from weakref import WeakKeyDictionary
 
 from pilotage import threads
 from pilotage.errors import PilotageError
-from pilotage.tasks import frames_of
+from pilotage.tasks import BACKGROUND, frames_of
 from pilotage.testing.runningthreads import RunningThreads
 
 T = TypeVar("T")
@@ -76,6 +77,21 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.run_thread, self.on_thread_wait = self._threads.run, self._threads.on_wait
         """For threads that the loop waits for; see `pilotage.threads`."""
         self._from_threads: deque[asyncio.Handle] = deque()
+        self.skips_housekeeping = False
+        """Whether timers of `pilotage.tasks.Background` fire only where time passes them, and then once: with them, a
+        year takes minutes. Simulated workloads set it."""
+        self._housekeeping: list[asyncio.TimerHandle] = []
+        self.jumps = 0
+        """How often time has advanced."""
+
+    def call_at(
+        self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        if not self.skips_housekeeping or not BACKGROUND.get():
+            return super().call_at(when, callback, *args, context=context)
+        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        heappush(self._housekeeping, handle)
+        return handle
 
     def time(self) -> float:
         """Seconds of virtual time since the loop was made."""
@@ -119,14 +135,20 @@ class VirtualLoop(asyncio.BaseEventLoop):
             while self._from_threads:
                 self._ready.append(self._from_threads.popleft())
             return
-        if timeout is None:
-            raise Deadlock(self._complaint())
         scheduled: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]  # asyncio keeps it private
-        if timeout > 0 and scheduled:
-            self._virtual_time = max(self._virtual_time, scheduled[0].when())
+        if timeout is None and not self._housekeeping:
+            raise Deadlock(self._complaint())
+        following = scheduled or self._housekeeping
+        if timeout is None or (timeout > 0 and following):
+            self._virtual_time = max(self._virtual_time, following[0].when())
+            self.jumps += 1
             # asyncio runs timers that are due before time + resolution. With the smallest step none runs early: code
             # that looks at the time and waits for the rest of it would wait again, and the time would stand still.
             self._clock_resolution = math.ulp(self._virtual_time)
+            while self._housekeeping and self._housekeeping[0].when() <= self._virtual_time:
+                handle = heappop(self._housekeeping)
+                if not handle.cancelled():
+                    self._ready.append(handle)
 
     def _process_events(self, event_list: object) -> None:
         """Called by asyncio with what the selector found, which is nothing."""

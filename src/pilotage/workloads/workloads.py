@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from random import Random
 from types import TracebackType
 
+from pilotage.cache.plan import CacheOptions
 from pilotage.cluster.cachedclient import CachedClient
 from pilotage.cluster.cluster import Cluster
 from pilotage.errors import InvalidDefinition
@@ -16,6 +17,7 @@ from pilotage.manager.errors import NotIdle
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ControllerDefaults, ManagerOptions
 from pilotage.meta.selectors.selectors import Selector
+from pilotage.telemetry.logs import quiet
 from pilotage.types.core.v1 import Pod
 from pilotage.workloads import controllers, draining
 from pilotage.workloads.context import Context
@@ -137,31 +139,40 @@ class Workloads:
             await asyncio.sleep(pause)
 
     async def __aenter__(self) -> Workloads:
+        if self._cluster.server_url:
+            self.options = await without_present(self._cluster.client, self.options)
+        with quiet():
+            await self._start()
+        return self
+
+    async def _start(self) -> None:
+        loop = asyncio.get_running_loop()
+        if hasattr(loop, "skips_housekeeping"):  # in virtual time
+            loop.skips_housekeeping = True
         async with AsyncExitStack() as exits:
             options = ManagerOptions(
                 handle_signals=False,
                 history=HistoryOptions(enabled=False),
+                cache=CacheOptions(sync_period=0),
                 controller=ControllerDefaults(skip_name_validation=True),
             )
-            if self._cluster.server_url:
-                self.options = await without_present(self._cluster.client, self.options)
             manager = await exits.enter_async_context(Manager(self._cluster.sibling(), options))
             context = await self._set_up(manager)
             self._logs = Logs(context.pods, manager.clock)
             if self.options.chooses("kubelet") and not self._cluster.server_url:
                 exits.enter_context(self._cluster.registry.context.containers.run_by(self._logs))
-            task = asyncio.get_running_loop().create_task(manager.start(), name="workloads")
+            task = loop.create_task(manager.start(), name="workloads")
             exits.push_async_callback(_stopped, task)
             await manager.ready()
             self._context = context
             self._exits = exits.pop_all()
-        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._context = None
-        await self._exits.aclose()
+        with quiet():
+            await self._exits.aclose()
 
     @property
     def _running(self) -> Context:

@@ -28,7 +28,7 @@ from pilotage.workqueue.schedule import Schedule
 
 T = TypeVar("T", bound=Hashable)
 
-_LONGEST_TIMER = 3600.0  # seconds; a timer that fires too early is set again. Not every loop accepts infinity
+_LONGEST_TIMER = 86_400.0  # seconds; a timer that fires too early is set again. Not every loop accepts infinity
 _TURN_SECONDS = 0.005  # how long workers that never await may keep the event loop from other tasks …
 _TURN_ITEMS = 64  # … and how many items they may take: virtual time does not advance while they run
 

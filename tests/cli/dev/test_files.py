@@ -47,8 +47,10 @@ def test_a_file_that_was_saved_while_a_version_began_is_seen(tmp_path: Path) -> 
     files.begin([program])
     save(tmp_path / "a.py", 2)
     files.begin([program])
+    assert files.differ()
     assert not files.saved()
     assert files.saved().program == (program,)
+    assert not files.differ()
 
 
 def test_the_samples_of_a_project_are_found(tmp_path: Path) -> None:

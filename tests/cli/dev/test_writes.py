@@ -39,7 +39,7 @@ def reconcile(*writes: Write, error: str | None = None, name: str = "a") -> Reco
 
 def lines(*reconciles: Reconcile) -> list[str]:
     differences = written_differently(reconciles, {}, {})
-    return [line.text for line in report(differences, reconciles, 0.1)]
+    return [line.text for line in report(differences, reconciles, len(reconciles), 0.1)]
 
 
 def test_several_writes_of_a_field_are_one_change() -> None:

@@ -50,6 +50,10 @@ class WatchedFiles:
         at_ns = max(now[name][0] for name in changed)
         return Saved(tuple(sorted(program)), tuple(sorted(changed - program)), at_ns)
 
+    def differ(self) -> bool:
+        """Whether a file has changed that was not reported yet."""
+        return self._now() != self._seen
+
     def _now(self) -> Stamps:
         samples = (path for path in watched_files(self._samples) if not path.is_dir())
         return stamps_of([*self._program, *(str(path.absolute()) for path in samples)])

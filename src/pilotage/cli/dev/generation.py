@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -12,20 +12,23 @@ from pilotage.cli.dev.stated import StatedObjects
 from pilotage.cli.program.target import Target
 from pilotage.cli.run.asked import explained
 from pilotage.cli.run.flags import manager_options
+from pilotage.history.records import CallNote
 from pilotage.kit.console.errors import CommandError
-from pilotage.manager.errors import ManagerStopped, NotIdle
+from pilotage.manager.errors import ManagerStopped, NotIdle, ShutdownTimeout
 from pilotage.manager.installation import Installation
 from pilotage.manager.manager import Manager
 from pilotage.meta.mapping.scheme import Scheme
+from pilotage.rest.request import READS
 from pilotage.schema.generate.crd import unchecked_crds
 from pilotage.tasks import cancel_all
 from pilotage.types import builtin
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pilotage.cli.run.arguments import Flags
     from pilotage.cluster import Cluster
+    from pilotage.history.runs import Run
     from pilotage.history.stories import Reconcile
     from pilotage.meta.documents import Document
 
@@ -66,10 +69,11 @@ class Generation:
                 self.manager.add(Installation(install))
             self._exits = exits.pop_all()
 
-    async def start(self) -> None:
-        """Run it, and return when everything is reconciled, or after ten seconds. Raises the error of the program."""
+    async def start(self, is_outdated: Callable[[], bool]) -> None:
+        """Run it, and return when everything is reconciled, after ten seconds, or when it is outdated: a file was saved
+        again. Raises the error of the program."""
         self.running = asyncio.create_task(self._run(), name="program")
-        waiting = asyncio.create_task(self._settle(), name="reconciling everything")
+        waiting = asyncio.create_task(self._settle(is_outdated), name="reconciling everything")
         try:
             await asyncio.wait([self.running, waiting], return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -77,7 +81,7 @@ class Generation:
         if self.running.done():
             await self.running
 
-    async def settled(self) -> None:
+    async def settled(self, is_outdated: Callable[[], bool]) -> None:
         """Wait until nothing is left to do but to retry what fails, for ten seconds at most."""
         loop = asyncio.get_running_loop()
         until = loop.time() + SETTLE_SECONDS
@@ -85,7 +89,7 @@ class Generation:
             try:
                 await self.manager.run_until_idle(_LOOK_SECONDS)
             except NotIdle as error:
-                if not error.failing:
+                if not error.failing and not is_outdated():
                     continue
             except Exception:  # noqa: S110 - the run of the manager ends with it, too
                 pass
@@ -96,24 +100,35 @@ class Generation:
         """The CustomResourceDefinitions of the program."""
         return unchecked_crds(self.target.kinds)
 
-    def reconciles(self) -> Sequence[Reconcile]:
-        """What it has reconciled so far."""
-        return self.manager.history.reconciles()
+    @property
+    def reconciles(self) -> int:
+        """How many reconciles there were so far."""
+        return len(self.manager.history.reconciles())
+
+    def with_writes(self) -> list[Reconcile]:
+        """The reconciles so far that have written something, or have failed."""
+        history = self.manager.history
+        return [history.stories.reconcile(run) for run in history.ring.entries if run.error or _writes(run)]
 
     async def close(self) -> None:
-        """End it: running reconciles have two seconds."""
+        """End it: running reconciles have two seconds; the manager logs which ones it has cancelled."""
         if self.running is not None:
             await cancel_all(self.running)
-        await self._exits.aclose()
+        with suppress(ShutdownTimeout):
+            await self._exits.aclose()
 
     async def _run(self) -> None:
         with self.stated.listening():
             async with explained(self.manager, self._name):
                 await self.manager.start()
 
-    async def _settle(self) -> None:
+    async def _settle(self, is_outdated: Callable[[], bool]) -> None:
         try:
             await self.manager.ready()
         except ManagerStopped:
             return
-        await self.settled()
+        await self.settled(is_outdated)
+
+
+def _writes(run: Run) -> bool:
+    return any(isinstance(step, CallNote) and step.request.verb not in READS for step in run.steps)

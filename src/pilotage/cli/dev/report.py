@@ -32,9 +32,10 @@ class ReportLine:
 
 
 def report(
-    differences: Sequence[ObjectDifference], reconciles: Sequence[Reconcile], seconds: float
+    differences: Sequence[ObjectDifference], reconciles: Sequence[Reconcile], count: int, seconds: float
 ) -> Iterator[ReportLine]:
-    """The lines about a save, by some `seconds` later. Objects of one kind with the same differences are together."""
+    """The lines about a save, some `seconds` and a `count` of reconciles later: what differs, and the errors of those
+    `reconciles` that have failed. Objects of one kind with the same differences are together."""
     groups = _grouped(differences)
     for group in groups[:_MOST_OBJECTS]:
         yield from _lines(group)
@@ -44,7 +45,7 @@ def report(
     yield from _failures(failed)
     errors = f" ({len(failed)} failed)" if failed else ""
     what = f"{counted(len(differences), 'object')} written differently" if differences else "no write differs"
-    after = f"{counted(len(reconciles), 'reconcile')}{errors}"
+    after = f"{counted(count, 'reconcile')}{errors}"
     yield ReportLine("total", f"{what}, after {after}, {seconds:.2f} s after the save")
 
 

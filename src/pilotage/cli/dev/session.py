@@ -96,7 +96,7 @@ class Session:
         if await self._replace(base):
             await self._apply_samples(base)
             if self._generation is not None:
-                await self._generation.settled()
+                await self._generation.settled(self._files.differ)
             log.info("Ready; save a file to see what changes, press Ctrl-C to stop")
 
     async def _pause(self, stop: Stop) -> Saved:
@@ -152,7 +152,7 @@ class Session:
             self._narrate(new)
         self._is_replacing = saved is not None and not self._flags.traceback
         try:
-            await new.start()
+            await new.start(self._files.differ)
         except Exception:  # the next look at the program reports it
             return False
         finally:
@@ -169,11 +169,11 @@ class Session:
     def _report(self, old: Generation | None, new: Generation, saved: Saved) -> None:
         """Show what the new version writes differently, and keep what the old one wanted of objects that the new one
         has not reconciled."""
-        reconciles, before = of_the_code(new.reconciles()), old.stated.latest if old is not None else {}
+        reconciles, before = of_the_code(new.with_writes()), old.stated.latest if old is not None else {}
         definitions = changed_definitions(old.definitions if old is not None else (), new.definitions)
         differences = [*definitions, *written_differently(reconciles, before, new.stated.latest)]
         seconds = max(0.0, (time.time_ns() - saved.at_ns) / 1e9)
-        for line in report(differences, reconciles, seconds):
+        for line in report(differences, reconciles, new.reconciles, seconds):
             self._line(line)
         new.stated.latest = before | new.stated.latest
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from pilotage.errors import StorageError
 from pilotage.server.context import RegistryContext
+from pilotage.tasks import Background
 
 _ROUND_SECONDS = 30.0
 HISTORY_SECONDS = 300.0
@@ -27,7 +28,8 @@ class HistoryCompaction:
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            await asyncio.sleep(_ROUND_SECONDS)
+            with Background():
+                await asyncio.sleep(_ROUND_SECONDS)
             target = self.target(loop.time())
             if target > self._storage.oldest:
                 await self._storage.compact(target)
@@ -45,6 +47,7 @@ class HistoryCompaction:
 async def check_storage(context: RegistryContext) -> None:
     """Check the storage even if no request uses it: a storage that has failed logs the reason, once."""
     while True:
-        await asyncio.sleep(_CHECK_SECONDS)
+        with Background():
+            await asyncio.sleep(_CHECK_SECONDS)
         with suppress(StorageError):
             await context.storage.check()

@@ -25,6 +25,7 @@ from pilotage.server.verbs.identity import version_number
 from pilotage.server.verbs.read import ObjectReader, cannot_list, shaped
 from pilotage.server.verbs.selection import Selection
 from pilotage.storage.interface import Entry, Event
+from pilotage.tasks import Background
 
 BOOKMARK_SECONDS = 3.0
 """A silent watch gets a bookmark this often, so that its reader can distinguish silence from a dead connection."""
@@ -130,7 +131,9 @@ class _Stream:
             while True:
                 timeout = bookmarks.wake - loop.time()
                 if timeout > 0 and not changes.ready:
-                    await asyncio.wait((changes.task, definitions.task), timeout=timeout, return_when="FIRST_COMPLETED")
+                    tasks = (changes.task, definitions.task)
+                    with Background():
+                        await asyncio.wait(tasks, timeout=timeout, return_when="FIRST_COMPLETED")
                 now = loop.time()
                 if changes.ready:
                     batch = changes.take()

@@ -15,11 +15,12 @@ from pilotage.controller.event import Event
 from pilotage.controller.options import ControllerOptions
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.types.apps.v1 import ControllerRevision, DaemonSet
-from pilotage.types.core.v1 import Node, Pod
+from pilotage.types.core.v1 import Node
 from pilotage.workloads.context import BURST, Context
 from pilotage.workloads.daemonsets.nodes import daemon_sets_of_node
 from pilotage.workloads.daemonsets.reconciler import DaemonSetReconciler
 from pilotage.workloads.pods.orphans import adopters
+from pilotage.workloads.pods.source import PodSource, adopted_by, owned_by
 
 CONCURRENT_SYNCS = 2
 """How many DaemonSets are reconciled at a time, as by default in Kubernetes."""
@@ -27,10 +28,11 @@ CONCURRENT_SYNCS = 2
 
 def setup(context: Context) -> None:
     """Add the controller of DaemonSets."""
-    builder = ControllerBuilder(context.manager).for_(DaemonSet).owns(Pod).named("daemonset-controller")
+    builder = ControllerBuilder(context.manager).for_(DaemonSet).named("daemonset-controller")
+    adopted = adopted_by(context.manager.cache, DaemonSet, _selects)
+    builder.watches_raw_source(PodSource(context.pods, owned_by("DaemonSet"), adopted, debounce=BURST))
     builder.owns(ControllerRevision, predicates=[_is_no_create])
-    for kind in (Pod, ControllerRevision):
-        builder.watches(kind, adopters(context.manager.cache, DaemonSet, _selects))
+    builder.watches(ControllerRevision, adopters(context.manager.cache, DaemonSet, _selects))
     builder.watches(Node, daemon_sets_of_node(context))
     builder.with_options(ControllerOptions(max_concurrent_reconciles=CONCURRENT_SYNCS, debounce=BURST))
     builder.complete(DaemonSetReconciler(context).reconcile)

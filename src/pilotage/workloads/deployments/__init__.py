@@ -9,20 +9,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Mapping
 
 from pilotage.controller.builder import ControllerBuilder
-from pilotage.controller.event import Event
-from pilotage.controller.handlers import Handler
 from pilotage.controller.options import ControllerOptions
 from pilotage.controller.request import Request
 from pilotage.meta.owners import controller_of
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.types.apps.v1 import Deployment, ReplicaSet
-from pilotage.types.core.v1 import Pod
 from pilotage.workloads.context import BURST, Context
 from pilotage.workloads.deployments.reconciler import DeploymentReconciler
 from pilotage.workloads.pods.orphans import adopters
+from pilotage.workloads.pods.source import PodHandler, PodSource, Requests
+from pilotage.workloads.pods.view import PodView
 
 CONCURRENT_SYNCS = 5
 """How many Deployments are reconciled at a time, as by default in Kubernetes."""
@@ -32,7 +31,7 @@ def setup(context: Context) -> None:
     """Add the controller of Deployments."""
     builder = ControllerBuilder(context.manager).for_(Deployment).owns(ReplicaSet).named("deployment-controller")
     builder.watches(ReplicaSet, adopters(context.manager.cache, Deployment, _selects))
-    builder.watches(Pod, _waiting_for_pods(context))
+    builder.watches_raw_source(PodSource(context.pods, _waiting_for_pods(context)))
     builder.with_options(ControllerOptions(max_concurrent_reconciles=CONCURRENT_SYNCS, debounce=BURST))
     builder.complete(DeploymentReconciler(context).reconcile)
 
@@ -42,19 +41,17 @@ def _selects(deployment: Deployment, labels: Mapping[str, str]) -> bool:
     return bool(selector) and selector.matches(labels)
 
 
-def _waiting_for_pods(context: Context) -> Handler[Pod]:
+def _waiting_for_pods(context: Context) -> PodHandler:
     """The Deployment that waits until its last old Pod has gone before it creates new ones."""
 
-    def handle(event: Event[Pod]) -> Iterable[Request] | Awaitable[Iterable[Request]]:
-        header = event.header
-        if event.type != "delete" or header is None:
+    def handle(before: PodView | None, after: PodView | None) -> Requests | Awaitable[Requests]:
+        if after is not None or before is None or before.controller_kind != "ReplicaSet":
             return ()
-        owner = next((each for each in header.owner_references if each.controller), None)
-        if owner is None or owner.kind != "ReplicaSet" or context.pods.count_controlled_by(owner.uid):
+        if context.pods.count_controlled_by(before.controller_uid):
             return ()
-        return requests(header.namespace, owner.name)
+        return requests(before.namespace, before.controller_name)
 
-    async def requests(namespace: str, name: str) -> Iterable[Request]:
+    async def requests(namespace: str, name: str) -> Requests:
         cache = context.manager.cache
         replica_set = await cache.find(ReplicaSet, name, namespace=namespace)
         owner = controller_of(replica_set) if replica_set is not None else None

@@ -6,17 +6,16 @@ from collections.abc import Awaitable
 
 from pilotage.controller.builder import ControllerBuilder
 from pilotage.controller.event import Event
-from pilotage.controller.handlers import Requests
 from pilotage.controller.options import ControllerOptions
 from pilotage.controller.request import Enqueue, Request
-from pilotage.meta.objects import Header
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.types.batch.v1 import Job
-from pilotage.types.core.v1 import Pod
 from pilotage.workloads.context import Context
 from pilotage.workloads.jobs.orphans import OrphanReconciler
 from pilotage.workloads.jobs.reconciler import BATCH, NAME, JobReconciler
 from pilotage.workloads.jobs.view import view_of
+from pilotage.workloads.pods.source import PodSource, Requests
+from pilotage.workloads.pods.view import PodView
 from pilotage.workqueue import ItemExponentialFailureRateLimiter
 
 
@@ -24,9 +23,11 @@ def setup(context: Context) -> None:
     """Add the controller to the manager, and a second one of the same name for Pods whose Job is gone."""
     jobs, handlers = JobReconciler(context, context.recorder(NAME)), Handlers(context)
     builder = ControllerBuilder(context.manager).named(NAME).watches(Job, handlers.job_requests)
-    builder.watches(Pod, handlers.pod_requests).with_options(_options()).complete(jobs.reconcile)
+    builder.watches_raw_source(PodSource(context.pods, handlers.pod_requests))
+    builder.with_options(_options()).complete(jobs.reconcile)
     orphans = OrphanReconciler(context.client, context.pods)
-    builder = ControllerBuilder(context.manager).named(NAME).watches(Pod, orphans.pod_requests)
+    builder = ControllerBuilder(context.manager).named(NAME)
+    builder.watches_raw_source(PodSource(context.pods, orphans.pod_requests))
     builder.watches(Job, orphans.job_requests).with_options(_options()).complete(orphans.reconcile)
 
 
@@ -48,15 +49,18 @@ class Handlers:
             return () if event.new_data is not None and view_of(event.new_data).finished else self._later([request])
         return (request,)
 
-    def pod_requests(self, event: Event[Pod]) -> Requests | Awaitable[Requests]:
+    def pod_requests(self, before: PodView | None, after: PodView | None) -> Requests | Awaitable[Requests]:
         """The Jobs that control a Pod, or may adopt it."""
-        old, new = event.old_header, event.new_header
-        found = [job for header in (old, new) if header is not None and (job := _job(header)) is not None]
-        if new is None or _is_controlled(new) or (old is not None and old.labels == new.labels and not found):
+        found = [job for pod in (before, after) if pod is not None and (job := _job(pod)) is not None]
+        if (
+            after is None
+            or after.controller_uid
+            or (before is not None and before.labels == after.labels and not found)
+        ):
             return self._later(found)
-        return self._adopters(new, found)
+        return self._adopters(after, found)
 
-    async def _adopters(self, pod: Header, known: list[Request]) -> Requests:
+    async def _adopters(self, pod: PodView, known: list[Request]) -> Requests:
         jobs = await self._context.client.list(Job, namespace=pod.namespace)
         selecting = [job for job in jobs if Selector.from_label_selector(job.spec.selector or {}).matches(pod.labels)]
         return self._later([*known, *map(Request.of, selecting)])
@@ -68,14 +72,6 @@ class Handlers:
         return [Enqueue(request, after=BATCH) for request in dict.fromkeys(requests)]
 
 
-def _is_controlled(header: Header) -> bool:
-    return any(owner.controller for owner in header.owner_references)
-
-
-def _job(header: Header) -> Request | None:
+def _job(pod: PodView) -> Request | None:
     """The Job that controls a Pod."""
-    for owner in header.owner_references:
-        if owner.controller:
-            is_job = owner.kind == "Job" and owner.api_version.startswith("batch/")
-            return Request(owner.name, header.namespace) if is_job else None
-    return None
+    return Request(pod.controller_name, pod.namespace) if pod.controller_kind == "Job" else None

@@ -17,7 +17,9 @@ class Backoff(Value, frozen=True):
     """The failures of a Job since its last success."""
 
     failures: int = 0
+    """How many Pods have failed."""
     last_failure: datetime | None = None
+    """When the last of them ended."""
 
 
 def next_backoff(before: Backoff, succeeded: Sequence[JobPod], failed: Sequence[JobPod]) -> Backoff:

@@ -18,7 +18,7 @@ from pilotage.workloads.jobs.modes import is_managed_elsewhere
 from pilotage.workloads.jobs.reconciler import RELEASE
 from pilotage.workloads.jobs.view import view_of
 from pilotage.workloads.pods.index import Pods
-from pilotage.workloads.pods.view import JOB_TRACKING_FINALIZER
+from pilotage.workloads.pods.view import JOB_TRACKING_FINALIZER, PodView
 
 
 class OrphanReconciler:
@@ -28,9 +28,8 @@ class OrphanReconciler:
         self._client = client
         self._pods = pods
 
-    def pod_requests(self, event: Event[Pod]) -> Requests:
+    def pod_requests(self, before: PodView | None, pod: PodView | None) -> Requests:
         """A Pod with the finalizer that has no controller, or is being deleted."""
-        pod = self._pods.get(event.namespace, event.name)
         if pod is None or JOB_TRACKING_FINALIZER not in pod.finalizers:
             return ()
         is_candidate = not pod.controller_uid or (pod.controller_kind == "Job" and pod.deleted is not None)

@@ -21,6 +21,7 @@ from pilotage.telemetry.logs import logger
 from pilotage.types.core.v1 import Node, Pod
 from pilotage.workloads.context import Context
 from pilotage.workloads.podgc import garbage
+from pilotage.workloads.pods.source import PodSource
 from pilotage.workloads.pods.view import PodView
 
 NAME = "pod-garbage-collector-controller"
@@ -32,7 +33,8 @@ _log = logger("pilotage.workloads")
 def setup(context: Context) -> None:
     """Add the controller to the manager."""
     collector = PodGarbageCollector(context)
-    builder = ControllerBuilder(context.manager).named(NAME).watches(Pod, collector.pod_requests)
+    builder = ControllerBuilder(context.manager).named(NAME)
+    builder.watches_raw_source(PodSource(context.pods, collector.pod_requests))
     builder.watches(Node, collector.node_requests).with_options(ControllerOptions(low_priority=0))
     builder.complete(collector.reconcile)
 
@@ -49,10 +51,9 @@ class PodGarbageCollector:
         """Whether each node is out of service."""
         self._quarantine: dict[str, datetime] = {}
 
-    def pod_requests(self, event: Event[Pod]) -> Requests:
+    def pod_requests(self, before: PodView | None, pod: PodView | None) -> Requests:
         """A run of the collector, if the Pod may be garbage now or by then."""
         pods = self._context.pods
-        pod = pods.get(event.namespace, event.name)
         if pod is None:
             return ()
         is_excess = garbage.has_ended(pod) and len(pods) > self._threshold

@@ -26,6 +26,7 @@ class PodView(Value, frozen=True, gc=False):
     controller_uid: str = ""
     """Empty for a Pod that no object controls."""
     controller_kind: str = ""
+    controller_name: str = ""
     created: datetime | None = None
     deleted: datetime | None = None
     """The deletion timestamp."""
@@ -74,6 +75,7 @@ def view_of(data: bytes) -> PodView:
         _shared(metadata.annotations),
         controller.uid,
         controller.kind,
+        controller.name,
         metadata.creation_timestamp,
         metadata.deletion_timestamp,
         tuple(metadata.finalizers or ()),
@@ -94,6 +96,7 @@ class _Part(msgspec.Struct, rename="camel", gc=False):
 
 class _Owner(_Part):
     kind: str = ""
+    name: str = ""
     uid: str = ""
     controller: bool | None = None
 

@@ -10,12 +10,9 @@ from collections.abc import Mapping
 
 from pilotage.controller.builder import ControllerBuilder
 from pilotage.controller.options import ControllerOptions
-from pilotage.controller.predicates import generation_changed
 from pilotage.types.apps.v1 import ReplicaSet
-from pilotage.types.core.v1 import Pod
 from pilotage.workloads.context import BURST, Context
-from pilotage.workloads.pods.orphans import adopters
-from pilotage.workloads.pods.pacing import paced_object, paced_owner
+from pilotage.workloads.pods.source import PodSource, adopted_by, owned_by
 from pilotage.workloads.replicasets.reconciler import K, ReplicaReconciler, selector_of
 from pilotage.workloads.replicasets.status import Owner
 
@@ -30,10 +27,9 @@ def setup(context: Context) -> None:
 
 def set_up_kind(context: Context, kind: type[K], name: str, component: str) -> None:
     """Add the controller of a kind that keeps a number of Pods."""
-    pods = context.pods
-    builder = ControllerBuilder(context.manager).for_(kind, predicates=[generation_changed]).named(name)
-    builder.watches(kind, paced_object(pods)).watches(Pod, paced_owner(pods, kind))
-    builder.watches(Pod, adopters(context.manager.cache, kind, _selects))
+    adopted = adopted_by(context.manager.cache, kind, _selects)
+    builder = ControllerBuilder(context.manager).for_(kind).named(name)
+    builder.watches_raw_source(PodSource(context.pods, owned_by(kind.__name__), adopted, debounce=BURST))
     builder.with_options(ControllerOptions(max_concurrent_reconciles=CONCURRENT_SYNCS, debounce=BURST))
     builder.complete(ReplicaReconciler(context, kind, component).reconcile)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.controller.builder import ControllerBuilder
-from pilotage.controller.event import Event
-from pilotage.controller.options import ControllerOptions
 from pilotage.controller.request import Request
-from pilotage.types.core.v1 import Pod, Service
+from pilotage.types.core.v1 import Service
 from pilotage.types.discovery.v1 import EndpointSlice
 from pilotage.workloads.context import BURST, Context
+from pilotage.workloads.pods.source import PodSource
+from pilotage.workloads.pods.view import PodView
 from pilotage.workloads.services.selectors import ServiceSelectors
 from pilotage.workloads.services.slices import EndpointSlices
 
@@ -24,12 +24,10 @@ def builder_for(context: Context, name: str) -> ControllerBuilder[Request[Servic
     """A controller of Services, which are reconciled when a Pod changes that they select."""
     selectors = ServiceSelectors()
 
-    def services_of(event: Event[Pod]) -> Iterator[Request]:
-        headers = (event.old_header, event.new_header)
-        for labels in {
-            tuple(header.labels.items()): header.labels for header in headers if header is not None
-        }.values():
-            yield from (Request(found, event.namespace) for found in selectors.of(event.namespace, labels))
+    def services_of(before: PodView | None, after: PodView | None) -> Iterator[Request]:
+        pods = [pod for pod in (before, after) if pod is not None]
+        for pod in pods if pods[0].labels != pods[-1].labels else pods[:1]:
+            yield from (Request(found, pod.namespace) for found in selectors.of(pod.namespace, pod.labels))
 
     builder = ControllerBuilder(context.manager).for_(Service, predicates=[selectors.note]).named(name)
-    return builder.watches(Pod, services_of).with_options(ControllerOptions(debounce=BURST))
+    return builder.watches_raw_source(PodSource(context.pods, services_of, debounce=BURST))

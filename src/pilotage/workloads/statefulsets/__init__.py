@@ -15,9 +15,8 @@ from pilotage.controller.builder import ControllerBuilder
 from pilotage.controller.options import ControllerOptions
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.types.apps.v1 import StatefulSet
-from pilotage.types.core.v1 import Pod
 from pilotage.workloads.context import Context
-from pilotage.workloads.pods.orphans import adopters
+from pilotage.workloads.pods.source import PodSource, adopted_by, owned_by
 from pilotage.workloads.statefulsets.reconciler import StatefulSetReconciler
 
 CONCURRENT_SYNCS = 5
@@ -26,8 +25,9 @@ CONCURRENT_SYNCS = 5
 
 def setup(context: Context) -> None:
     """Add the controller of StatefulSets."""
-    builder = ControllerBuilder(context.manager).for_(StatefulSet).owns(Pod).named("statefulset-controller")
-    builder.watches(Pod, adopters(context.manager.cache, StatefulSet, _selects))
+    adopted = adopted_by(context.manager.cache, StatefulSet, _selects)
+    builder = ControllerBuilder(context.manager).for_(StatefulSet).named("statefulset-controller")
+    builder.watches_raw_source(PodSource(context.pods, owned_by("StatefulSet"), adopted))
     builder.with_options(ControllerOptions(max_concurrent_reconciles=CONCURRENT_SYNCS))
     builder.complete(StatefulSetReconciler(context).reconcile)
 

@@ -13,6 +13,7 @@ from pilotage.meta.scalars import times
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.storage.interface import Delete
+from pilotage.tasks import Background
 
 EVENTS = "core/events/"
 EVENT_LIFETIME = timedelta(seconds=LIFETIME)
@@ -22,7 +23,8 @@ _ROUND_SECONDS = 30.0
 async def expire_events(context: RegistryContext) -> None:
     """Delete Events an hour after their last occurrence."""
     while True:
-        await asyncio.sleep(_ROUND_SECONDS)
+        with Background():
+            await asyncio.sleep(_ROUND_SECONDS)
         now = context.clock()
         for entry in (await context.storage.list(context.prefix + EVENTS)).entries:
             if last_seen(records.decode(entry.value), now) < now - EVENT_LIFETIME:
