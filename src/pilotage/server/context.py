@@ -25,6 +25,7 @@ from pilotage.meta.causes import internal_error
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.scalars import times
 from pilotage.meta.validation.names import tenant_problem
+from pilotage.rest.logs import ContainerRuntime
 from pilotage.rest.request import APIRequest
 from pilotage.server import records, soundness
 from pilotage.server.access.escalation import GRANTING, EscalationCheck
@@ -33,7 +34,6 @@ from pilotage.server.access.serviceaccounts import ServiceAccountTokens
 from pilotage.server.admission import Admission, Limited, ResourceAdmission
 from pilotage.server.catalogue.catalogue import Catalogue
 from pilotage.server.cleartext import CleartextCheck
-from pilotage.server.containers import Containers
 from pilotage.server.controllers import ALL as ALL_CONTROLLERS
 from pilotage.server.conversion import Conversions, Converter
 from pilotage.server.groupnames import DefinitionNameIndex
@@ -79,8 +79,8 @@ class RegistryContext:
     """The controllers of kube-controller-manager that run in the server."""
     local_webhooks: LocalWebhooks = field(default_factory=LocalWebhooks)
     """The webhooks that this program serves itself."""
-    containers: Containers = field(default_factory=Containers)
-    """What answers for the containers of Pods."""
+    runtimes: list[ContainerRuntime] = field(default_factory=list)
+    """What runs the containers of Pods: the last one answers. None: there are no containers."""
     problem_of: Callable[[Entry, KindSet], str] = soundness.problem
     """What is wrong with a stored object, which makes it unreadable; empty if nothing is."""
     storage: ScreenedStorage = field(init=False, repr=False, compare=False)

@@ -13,7 +13,7 @@ from pilotage.errors import BadRequest, InvalidDefinition
 from pilotage.meta.documents import Document
 from pilotage.meta.scalars import times
 from pilotage.meta.scalars.times import Clock, MicroTime
-from pilotage.server.containers import LogOptions
+from pilotage.rest.logs import LogOptions
 from pilotage.types.core.v1 import Pod
 from pilotage.workloads.pods.index import Pods
 from pilotage.workloads.pods.view import PodView
@@ -39,7 +39,7 @@ class Line(NamedTuple):
 
 
 class Logs:
-    """A `server.containers.ContainerRuntime`."""
+    """A `rest.logs.ContainerRuntime`."""
 
     no_connections = "there is no container: the Pod is simulated (simulated workloads)"
 

@@ -160,7 +160,9 @@ class Workloads:
             context = await self._set_up(manager)
             self._logs = Logs(context.pods, manager.clock)
             if self.options.chooses("kubelet") and not self._cluster.server_url:
-                exits.enter_context(self._cluster.registry.context.containers.run_by(self._logs))
+                runtimes = self._cluster.registry.context.runtimes
+                runtimes.append(self._logs)
+                exits.callback(runtimes.remove, self._logs)
             task = loop.create_task(manager.start(), name="workloads")
             exits.push_async_callback(_stopped, task)
             await manager.ready()

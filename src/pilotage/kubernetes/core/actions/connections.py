@@ -14,11 +14,11 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapping
 from pilotage.meta.scalars import times
+from pilotage.rest.logs import LogOptions
 from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
 from pilotage.server import records
 from pilotage.server.admission import Operation
-from pilotage.server.containers import LogOptions
 from pilotage.server.context import RegistryContext
 from pilotage.server.decoding.refusals import with_warnings
 from pilotage.server.resources import ResourceInfo
@@ -97,7 +97,7 @@ class Connections:
         document = records.decode(entry.value)
         if action == "log" and not (document.get("spec") or {}).get("nodeName"):
             return Response(b"", 204)
-        runtime = self._context.containers.runtime
+        runtime = next(reversed(self._context.runtimes), None)
         if runtime is not None and action == "log":
             body, stream = runtime.log(document, self._log_options(document, request))
             return Response(body, media="text/plain", stream=stream)

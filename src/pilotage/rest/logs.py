@@ -1,9 +1,8 @@
-"""What answers for the containers of Pods: something beside the server may have their logs."""
+"""The logs of containers: what is asked for, and what has them. No I/O."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Protocol
 
@@ -33,19 +32,3 @@ class ContainerRuntime(Protocol):
 
     def log(self, pod: Document, options: LogOptions) -> tuple[bytes, AsyncIterator[bytes] | None]:
         """The log of a container so far, and with `follow` what is written later. Raises BadRequest."""
-
-
-class Containers:
-    """The runtime of the containers of Pods; none: there are no containers."""
-
-    def __init__(self) -> None:
-        self.runtime: ContainerRuntime | None = None
-
-    @contextmanager
-    def run_by(self, runtime: ContainerRuntime) -> Iterator[None]:
-        """Let a runtime answer inside the block."""
-        before, self.runtime = self.runtime, runtime
-        try:
-            yield
-        finally:
-            self.runtime = before
