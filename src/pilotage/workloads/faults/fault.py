@@ -15,6 +15,8 @@ from pilotage.workloads.faults.behaviour import Behaviour
 
 ANNOTATION = "workloads.pilotage.dev/fault"
 """The fault of a Pod, in the form of `parse`."""
+_LONGEST = 1000
+"""The most characters of a fault as text: it is parsed each time that its Pod is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class Fault:
 
 def parse(text: str) -> Fault:
     """A fault as text: its name, and fields as `crash-loop exit-code=3 after=10s container=web labels=app=shop`."""
+    if len(text) > _LONGEST:
+        raise InvalidDefinition(f"a fault of {len(text)} characters: it has at most {_LONGEST}")
     try:
         name, *parameters = shlex.split(text) or [""]
     except ValueError as error:
@@ -102,7 +106,7 @@ def _seconds(text: str) -> float:
 
 
 def _exit_code(text: str) -> int:
-    if not text.isdecimal():
+    if not (text.isascii() and text.isdigit() and len(text) <= 3):
         raise InvalidDefinition(f"exit-code={text}: an exit code is a number between 0 and 255")
     return int(text)
 

@@ -19,8 +19,7 @@ from pilotage.workloads.faults.behaviour import Behaviour
 from pilotage.workloads.faults.faults import annotation_problem
 from pilotage.workloads.kubelet.life import next_step
 from pilotage.workloads.kubelet.moment import Memory, Moment
-from pilotage.workloads.kubelet.nodes import host_ip
-from pilotage.workloads.nodes.network import PodNetwork
+from pilotage.workloads.pods.network import PodNetwork, host_ip
 
 _Key = tuple[str, str]
 
@@ -52,7 +51,7 @@ class Kubelet:
         self._recorder = context.recorder("kubelet")
         self._known: dict[_Key, _Known] = {}
         self._images: dict[str, set[str]] = {}
-        self._network = PodNetwork()
+        self._network = PodNetwork(context.pods)
 
     def concerns(self, event: Event) -> bool:
         """Whether an event is about a Pod on a simulated node, and not the result of a write of the kubelet itself."""
