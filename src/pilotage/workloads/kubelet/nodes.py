@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from types import MappingProxyType
 
 from pilotage.meta.models import ObjectMeta
@@ -42,6 +43,7 @@ def node_named(name: str, capacity: Mapping[str, str] = CAPACITY) -> Node:
     )
 
 
+@lru_cache(maxsize=8192)
 def host_ip(name: str) -> str:
     """The address of a node, from its name."""
     digest = hashlib.sha256(name.encode()).digest()
