@@ -92,8 +92,11 @@ def _compare_maps(field_type: FieldType, old: dict[str, Any], new: dict[str, Any
 def _compare_lists(field_type: FieldType, rule: ListRule, old: list[Any], new: list[Any], out: FieldChanges) -> None:
     olds = items.by_element(field_type, rule, old)
     news = items.by_element(field_type, rule, new)
+    exact = field_type.items.exact
     for element in olds.keys() | news.keys():
-        _compare_items(element, field_type.items, olds.get(element, []), news.get(element, []), out)
+        was, now = olds.get(element, []), news.get(element, [])
+        if was != now or not (exact or same(was, now)):  # most are the same
+            _compare_items(element, field_type.items, was, now, out)
 
 
 def _compare_items(element: str, field_type: FieldType, old: list[Any], new: list[Any], out: FieldChanges) -> None:

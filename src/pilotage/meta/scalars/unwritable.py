@@ -44,7 +44,8 @@ def unwritable(value: Any, path: str = "") -> Iterator[Cause]:
 def may_have_infinite_number(value: object) -> bool:
     """Whether an object may have NaN or an infinity: the quick check of an object whose JSON has a null, as the
     conditions of Pods have. In MessagePack such a number has its own bytes, which hardly anything else has."""
-    return _INFINITE.search(_pack(value)) is not None
+    packed = _pack(value)
+    return b"\xcb" in packed and _INFINITE.search(packed) is not None
 
 
 _pack = msgspec.msgpack.Encoder(enc_hook=enc_hook).encode
