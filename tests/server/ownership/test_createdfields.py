@@ -42,7 +42,7 @@ _PODS = st.fixed_dictionaries(
         "status": st.fixed_dictionaries({}, optional={"phase": _TEXTS}),
     },
 )
-_DEPLOYMENTS = st.fixed_dictionaries(
+_DEPLOYMENTS: st.SearchStrategy[dict[str, object]] = st.fixed_dictionaries(
     {"metadata": st.just({})},
     optional={
         "spec": st.fixed_dictionaries(

@@ -26,8 +26,8 @@ class Fault:
     The names: `image-pull` (the image cannot be pulled), `crash-loop` (it ends `after` its start, with `exit_code`, and
     again after each restart), `oom-kill` (the same, killed for its memory), `exit` (it ends once, with `exit_code`),
     `never-ready`, `unready` (its readiness probe fails from `after` on), `unhealthy` (its liveness probe fails `after`
-    its start), `slow-volume` (its volumes take `after` to be made and to be mounted), `slow-image` (its image takes `after` to pull),
-    `slow-stop` (it takes `after` to stop).
+    its start), `slow-volume` (its volumes take `after` to be made and to be mounted), `slow-image` (its image takes
+    `after` to pull), `slow-stop` (it takes `after` to stop).
     """
 
     name: str
@@ -66,8 +66,9 @@ class Fault:
         """The behaviour of a container with this fault, after a number of restarts."""
         return EFFECTS[self.name](self, behaviour, restarts)
 
-    def _delay(self, default: float) -> float:
-        return default if self.after is None else float(self.after)  # type: ignore[arg-type]  # seconds by __post_init__
+    def delay(self, default: Seconds) -> float:
+        """The seconds of `after`, or the default of this fault."""
+        return seconds(default if self.after is None else self.after, "after")
 
 
 def parse(text: str) -> Fault:
@@ -123,11 +124,11 @@ def _image_pull(fault: Fault, behaviour: Behaviour, restarts: int) -> Behaviour:
 
 
 def _crash_loop(fault: Fault, behaviour: Behaviour, restarts: int) -> Behaviour:
-    return replace(behaviour, run_seconds=fault._delay(1.0), exit_code=fault.exit_code)
+    return replace(behaviour, run_seconds=fault.delay(1.0), exit_code=fault.exit_code)
 
 
 def _oom_kill(fault: Fault, behaviour: Behaviour, restarts: int) -> Behaviour:
-    return replace(behaviour, run_seconds=fault._delay(1.0), exit_code=137, exit_reason="OOMKilled")
+    return replace(behaviour, run_seconds=fault.delay(1.0), exit_code=137, exit_reason="OOMKilled")
 
 
 def _exit(fault: Fault, behaviour: Behaviour, restarts: int) -> Behaviour:
@@ -139,23 +140,23 @@ def _never_ready(fault: Fault, behaviour: Behaviour, restarts: int) -> Behaviour
 
 
 def _unready(fault: Fault, behaviour: Behaviour, restarts: int) -> Behaviour:
-    return replace(behaviour, unready_after=fault._delay(0.0))
+    return replace(behaviour, unready_after=fault.delay(0.0))
 
 
 def _unhealthy(fault: Fault, behaviour: Behaviour, restarts: int) -> Behaviour:
-    return replace(behaviour, unhealthy_after=fault._delay(30.0))
+    return replace(behaviour, unhealthy_after=fault.delay(30.0))
 
 
 def _slow_volume(fault: Fault, behaviour: Behaviour, restarts: int) -> Behaviour:
-    return replace(behaviour, mount_seconds=fault._delay(120.0))
+    return replace(behaviour, mount_seconds=fault.delay(120.0))
 
 
 def _slow_image(fault: Fault, behaviour: Behaviour, restarts: int) -> Behaviour:
-    return replace(behaviour, pull_seconds=fault._delay(120.0))
+    return replace(behaviour, pull_seconds=fault.delay(120.0))
 
 
 def _slow_stop(fault: Fault, behaviour: Behaviour, restarts: int) -> Behaviour:
-    return replace(behaviour, stop_seconds=fault._delay(600.0))
+    return replace(behaviour, stop_seconds=fault.delay(600.0))
 
 
 EFFECTS: Mapping[str, Callable[[Fault, Behaviour, int], Behaviour]] = MappingProxyType(
