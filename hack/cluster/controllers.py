@@ -39,7 +39,7 @@ def controllers_command(binaries: Path, cluster: RealCluster, port: int) -> list
         f"--authorization-kubeconfig={cluster.kubeconfig}",
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",
-        "--leader-elect=false",
+        "--leader-elect=true",  # its Lease says that it runs
         f"--service-account-private-key-file={key}",
         f"--root-ca-file={cluster.ca_file}",
         "--kube-api-qps=1000",
@@ -56,7 +56,7 @@ def scheduler_command(binaries: Path, cluster: RealCluster, port: int) -> list[s
         f"--authorization-kubeconfig={cluster.kubeconfig}",
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",
-        "--leader-elect=false",
+        "--leader-elect=true",  # its Lease says that it runs
         "--kube-api-qps=1000",
         "--kube-api-burst=2000",
     ]

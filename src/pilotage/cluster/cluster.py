@@ -65,6 +65,7 @@ class Cluster:
         self._untracked: Client | None = None  # of informers, which report themselves what they are refused
         self._aggregations: dict[str, Aggregation] = {}
         self._wrappers: list[Callable[[Transport], Transport]] = []
+        self._sibling_wrappers: list[Callable[[Transport], Transport]] = []
         self._clock = clock
         self._events = EventBroadcaster(clock=clock)
         self.scheme = scheme or Scheme(fallback=builtin.type_for)
@@ -182,6 +183,7 @@ class Cluster:
         server = SharedAPIServer(self._server) if isinstance(self._server, EmbeddedAPIServer) else self._server
         made = Cluster(server, scheme or self.scheme, self._clock)
         made.writes = self.writes
+        made._wrappers += self._sibling_wrappers
         return made
 
     @property
@@ -274,6 +276,10 @@ class Cluster:
         if self.is_open:
             raise InvalidDefinition("the cluster is open already: wrap its transport before it is opened")
         self._wrappers.append(wrapper)
+
+    def wrap_sibling_transports(self, wrapper: Callable[[Transport], Transport]) -> None:
+        """The same for the requests of its siblings that are made later."""
+        self._sibling_wrappers.append(wrapper)
 
     async def install(self, *types: type[Resource], manifests: Iterable[Mapping[str, Any]] = ()) -> None:
         """Apply the CRDs of these types and wait until they are served; then apply `manifests`, documents of other

@@ -183,7 +183,9 @@ class EventWriter:
 def _creation(record: AnyRecord) -> APIRequest:
     occurrence = record.occurrence
     body = msgspec.json.encode(record.document())
-    return APIRequest(Verb.CREATE, record.resource, occurrence.namespace, body=body, user_agent=occurrence.component)
+    return APIRequest(
+        Verb.CREATE, record.resource, occurrence.namespace, body=body, encoded=body, user_agent=occurrence.component
+    )
 
 
 def _patch(record: AnyRecord) -> APIRequest:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 from pilotage.meta.objects import Bytes as Bytes
@@ -17,6 +17,10 @@ class Response(Value, frozen=True):
     body: bytes
     code: int = 200
     warnings: tuple[str, ...] = ()
+    media: str = ""
+    """The type of a body that is not an object, as the log of a container."""
+    stream: AsyncIterator[bytes] | None = None
+    """What follows the body, over HTTP."""
 
 
 class Page(Value, frozen=True):

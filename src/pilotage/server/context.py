@@ -25,6 +25,7 @@ from pilotage.meta.causes import internal_error
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.scalars import times
 from pilotage.meta.validation.names import tenant_problem
+from pilotage.rest.logs import ContainerRuntime
 from pilotage.rest.request import APIRequest
 from pilotage.server import records, soundness
 from pilotage.server.access.escalation import GRANTING, EscalationCheck
@@ -78,6 +79,8 @@ class RegistryContext:
     """The controllers of kube-controller-manager that run in the server."""
     local_webhooks: LocalWebhooks = field(default_factory=LocalWebhooks)
     """The webhooks that this program serves itself."""
+    runtimes: list[ContainerRuntime] = field(default_factory=list)
+    """What runs the containers of Pods: the last one answers. None: there are no containers."""
     problem_of: Callable[[Entry, KindSet], str] = soundness.problem
     """What is wrong with a stored object, which makes it unreadable; empty if nothing is."""
     storage: ScreenedStorage = field(init=False, repr=False, compare=False)

@@ -29,6 +29,7 @@ from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import (
     APIRequest,
     DeleteOptions,
+    ListOptions,
     Page,
     PatchType,
     Response,
@@ -47,6 +48,8 @@ _LOOK_SECONDS = 0.1
 _STORING = (Verb.CREATE, Verb.UPDATE, Verb.PATCH)
 _ACCOUNT = GroupVersionKind("", "v1", "ServiceAccount")
 _NAMESPACES = GroupResource("", "namespaces")
+_NODES = GroupResource("", "nodes")
+_PODS = GroupVersionResource("", "v1", "pods")
 _DEFINITIONS = CUSTOM_RESOURCE_DEFINITIONS.group_resource
 _LAST = (_DEFINITIONS, _NAMESPACES)
 
@@ -87,6 +90,7 @@ class Remote:
         self._requests = 0
         self._transport: Transport | None = None
         cluster.wrap_transport(self._observe)
+        cluster.wrap_sibling_transports(lambda inner: _RemoteTransport(inner, self))
 
     @property
     def has_requests(self) -> bool:
@@ -160,11 +164,13 @@ class Remote:
     async def _delete_all(self, *, is_bare: bool) -> None:
         """Delete all created objects; those that contain others (namespaces, definitions) last. What cannot be deleted
         keeps nothing else: its error is raised at the end."""
+        problems: list[PilotageError] = []
+        with _collected(problems):
+            await self._delete_pods()
         stored = {one.resource: await self._stored_as(one.resource) for one in self._created.values()}
         created = [replace(one, resource=stored[one.resource]) for one in self._created.values()]
         others = [one for one in created if one.resource.group_resource not in _LAST]
         stages = [others, *([one for one in created if one.resource.group_resource == last] for last in _LAST)]
-        problems: list[PilotageError] = []
         for stage in stages:
             deleted = []
             for one in stage:
@@ -178,6 +184,17 @@ class Remote:
                     await self._wait_until_gone(one)
         if problems:
             raise problems[0] if len(problems) == 1 else ExceptionGroup("objects of the test are left", problems)
+
+    async def _delete_pods(self) -> None:
+        """Delete the nodes that were created, and the Pods on them at once: no kubelet confirms that they have ended.
+        What controls such a Pod may create another, which no node runs."""
+        for node in [one for one in self._created.values() if one.resource.group_resource == _NODES]:
+            await self._delete(node)
+            options = ListOptions(field_selector=f"spec.nodeName={node.name}")
+            page = await self._used.list(APIRequest(Verb.LIST, _PODS, options=options))
+            for item in page.items:
+                metadata = _ANSWER.decode(item).metadata
+                await self._delete(Created(_PODS, metadata.namespace, metadata.name, metadata.uid, ()))
 
     async def _stored_as(self, resource: GroupVersionResource) -> GroupVersionResource:
         """A custom resource in its storage version, which needs no conversion: the webhook of the test has stopped."""

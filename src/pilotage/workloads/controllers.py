@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from importlib import import_module
 from types import MappingProxyType
 
@@ -10,8 +10,10 @@ from pilotage.errors import InvalidDefinition
 from pilotage.workloads import staging
 from pilotage.workloads.context import Context
 from pilotage.workloads.kubelet.reporter import register
+from pilotage.workloads.volumes.provisioner import prepare
 
 Setup = Callable[[Context], None]
+Prepare = Callable[[Context], Awaitable[None]]
 
 MODULES: Mapping[str, str] = MappingProxyType(
     {
@@ -29,11 +31,16 @@ MODULES: Mapping[str, str] = MappingProxyType(
         "replicationcontroller-controller": "replicasets.replicationcontrollers",
         "endpoints-controller": "services.endpoints",
         "endpointslice-controller": "services",
+        "persistentvolume-binder-controller": "volumes",
+        "storage-provisioner": "volumes.provisioner",
         "scheduler": "scheduling",
         "kubelet": "kubelet",
     }
 )
 """The part of this package that has the function `setup` of each controller."""
+
+_FIRST: Mapping[str, Prepare] = MappingProxyType({"kubelet": register, "storage-provisioner": prepare})
+"""The objects that these create before they start."""
 
 
 def check(flag: Iterable[str]) -> None:
@@ -46,10 +53,10 @@ def check(flag: Iterable[str]) -> None:
 
 
 async def set_up(context: Context) -> None:
-    """Add the chosen controllers to the manager of the context, and those of its stages, and create the nodes."""
+    """Add the chosen controllers to the manager of the context, and those of its stages, and create their objects."""
     for name in filter(context.options.chooses, MODULES):
-        if name == "kubelet":
-            await register(context)
+        if (first := _FIRST.get(name)) is not None:
+            await first(context)
         setup: Setup = import_module(f"pilotage.workloads.{MODULES[name]}").setup
         setup(context)
     if context.options.stages:

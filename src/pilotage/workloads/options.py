@@ -21,8 +21,9 @@ class WorkloadOptions:
     already are simulated, too, if they have the annotation `workloads.pilotage.dev/node: simulated`."""
     controllers: Sequence[str] = ("*",)
     """Which controllers run, by the names and in the form of kube-controller-manager's flag `--controllers`:
-    `("*", "-cronjob-controller")` are all but one. Two more names are `scheduler` and `kubelet`."""
-    seed: int = 0
+    `("*", "-cronjob-controller")` are all but one. Three more names are `scheduler`, `kubelet` and
+    `storage-provisioner`."""
+    seed: int = count_field(0)
     """Decides what is random: the jitter of delays and the choice between nodes that are equally good."""
     pull_seconds: SecondsField = seconds_field(1.0)
     """How long an image takes to pull, on a node that does not have it."""

@@ -16,6 +16,7 @@ from pilotage.history.options import HistoryOptions
 from pilotage.manager.errors import NotIdle
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ControllerDefaults, ManagerOptions
+from pilotage.meta.bounds.amounts import Seconds, optional_seconds
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.telemetry.logs import quiet
 from pilotage.types.core.v1 import Pod
@@ -23,10 +24,12 @@ from pilotage.workloads import controllers, draining
 from pilotage.workloads.context import Context
 from pilotage.workloads.faults.fault import Fault, parse
 from pilotage.workloads.faults.faults import Faults
+from pilotage.workloads.logs import Logs
 from pilotage.workloads.nodes.simulated import SimulatedNodes
 from pilotage.workloads.options import WorkloadOptions
 from pilotage.workloads.pods.index import Pods
 from pilotage.workloads.pods.view import PodView
+from pilotage.workloads.presence import without_present
 from pilotage.workloads.progress import Progress
 from pilotage.workloads.stages.lifecycle import Lifecycle
 
@@ -34,7 +37,8 @@ from pilotage.workloads.stages.lifecycle import Lifecycle
 class Workloads:
     """The controllers of kube-controller-manager, a scheduler and simulated nodes on a cluster, inside `async with`.
 
-    The cluster must be open. They have clients and caches of their own, so the program does not see their calls.
+    The cluster must be open. They have clients and caches of their own, so the program does not see their calls. On a
+    remote cluster only what it lacks is simulated, so that nothing is controlled twice.
     """
 
     def __init__(self, cluster: Cluster, options: WorkloadOptions | None = None) -> None:
@@ -46,6 +50,7 @@ class Workloads:
         self._cluster = cluster
         self._exits = AsyncExitStack()
         self._context: Context | None = None
+        self._logs: Logs | None = None
 
     # Faults
 
@@ -86,6 +91,15 @@ class Workloads:
         """Pods may be scheduled to a node again."""
         await draining.uncordon(self._running, self._checked_node(name))
 
+    # What Pods do
+
+    def say(self, pod: str, line: str, *, namespace: str = "default", container: str = "") -> None:
+        """Write a line, or several, to the log of a container, which `kubectl logs` shows; without a name, of the first
+        container of the Pod."""
+        assert self._running is not None  # raises outside of the block
+        assert self._logs is not None  # while they run
+        self._logs.say(pod, line, namespace=namespace, container=container)
+
     # What there is
 
     def pods(self, namespace: str, labels: Mapping[str, str] | None = None) -> list[PodView]:
@@ -109,13 +123,13 @@ class Workloads:
         """The manager of the controllers."""
         return self._running.manager
 
-    async def run_until_idle(self, timeout: float | None = None, horizon: float = 0) -> None:
+    async def run_until_idle(self, timeout: Seconds | None = None, horizon: Seconds = 0) -> None:
         """Wait until no controller has work, and no Pod is starting or stopping. Raises NotIdle after `timeout`
         seconds."""
         clock = asyncio.get_running_loop().time
-        began = clock()
+        began, limit = clock(), optional_seconds(timeout, "timeout")
         while True:
-            left = None if timeout is None else max(0.0, timeout - (clock() - began))
+            left = None if limit is None else max(0.0, limit - (clock() - began))
             await self.manager.run_until_idle(left, horizon)
             due = self._running.progress.next
             if due is None:
@@ -126,6 +140,8 @@ class Workloads:
             await asyncio.sleep(pause)
 
     async def __aenter__(self) -> Workloads:
+        if self._cluster.server_url:
+            self.options = await without_present(self._cluster.client, self.options)
         with quiet():
             await self._start()
         return self
@@ -143,6 +159,11 @@ class Workloads:
             )
             manager = await exits.enter_async_context(Manager(self._cluster.sibling(), options))
             context = await self._set_up(manager)
+            self._logs = Logs(context.pods, manager.clock)
+            if self.options.chooses("kubelet") and not self._cluster.server_url:
+                runtimes = self._cluster.registry.context.runtimes
+                runtimes.append(self._logs)
+                exits.callback(runtimes.remove, self._logs)
             task = loop.create_task(manager.start(), name="workloads")
             exits.push_async_callback(_stopped, task)
             await manager.ready()

@@ -26,6 +26,8 @@ KINDS: Mapping[str, GroupVersionKind] = MappingProxyType(
         **{kind: GroupVersionKind("apps", "v1", kind) for kind in ("Deployment", "ReplicaSet", "StatefulSet")},
         **{kind: GroupVersionKind("batch", "v1", kind) for kind in ("Job", "CronJob")},
         **{kind: GroupVersionKind("", "v1", kind) for kind in ("Pod", "Service", "Node", "PersistentVolumeClaim")},
+        "PersistentVolume": GroupVersionKind("", "v1", "PersistentVolume"),
+        "ReplicationController": GroupVersionKind("", "v1", "ReplicationController"),
         "DaemonSet": GroupVersionKind("apps", "v1", "DaemonSet"),
         "PodDisruptionBudget": GroupVersionKind("policy", "v1", "PodDisruptionBudget"),
     }
@@ -46,6 +48,11 @@ class Scenario:
 
     name: str
     steps: tuple[Step, ...]
+
+    @property
+    def changes_nodes(self) -> bool:
+        """Whether other scenarios cannot run at the same time: what the scheduler says is about all nodes."""
+        return self.name in ("taint", "drain")
 
 
 def create(*documents: Document) -> Action:
@@ -72,6 +79,29 @@ def patch(kind: str, name: str, change: Document, kind_of_patch: str = "strategi
 def delete(kind: str, name: str) -> Action:
     async def action(side: Side, namespace: str) -> None:
         await side.client.delete(KINDS[kind], name, namespace=namespace, propagation_policy="Background")
+
+    return action
+
+
+def unprotect(name: str) -> Action:
+    """Remove a volume although its claim uses it, as a user does who removes its finalizers."""
+
+    async def action(side: Side, namespace: str) -> None:
+        await side.client.delete(KINDS["PersistentVolume"], name)
+        body = raw_patch(PatchType.MERGE, b'{"metadata":{"finalizers":null}}')
+        await side.client.patch(KINDS["PersistentVolume"], body, name=name)
+
+    return action
+
+
+def taint(node: str, *taints: Document) -> Action:
+    """Set the taints of a node, beside the one of its pool."""
+
+    async def action(side: Side, namespace: str) -> None:
+        found = await side.client.get(KINDS["Node"], node)
+        pool = [each for each in found.document["spec"].get("taints", ()) if each["key"] == "pool"]
+        body = raw_patch(PatchType.MERGE, json.dumps({"spec": {"taints": [*pool, *taints]}}).encode())
+        await side.client.patch(KINDS["Node"], body, name=node)
 
     return action
 
@@ -161,6 +191,32 @@ def annotated(app: str, annotations: dict[str, str], **spec: Any) -> Document:
     return made
 
 
+def claim(name: str, size: str = "1Gi", storage_class: str | None = None, **spec: Any) -> Document:
+    made = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}, **spec}
+    return obj("v1", "PersistentVolumeClaim", name, made | ({} if storage_class is None else {"storageClassName": ""}))
+
+
+def disk(name: str, namespace: str, size: str = "1Gi", policy: str = "Retain", **spec: Any) -> Document:
+    """A volume that is not provisioned. The label says which scenario it belongs to."""
+    made = {
+        "accessModes": ["ReadWriteOnce"],
+        "capacity": {"storage": size},
+        "hostPath": {"path": f"/data/{name}"},
+        "persistentVolumeReclaimPolicy": policy,
+        **spec,
+    }
+    return obj("v1", "PersistentVolume", name, made, labels={"scenario": namespace})
+
+
+def pooled(app: str, pool: str, **spec: Any) -> Document:
+    """A template of Pods that run on the nodes of a pool alone."""
+    tolerations = [{"key": "pool", "operator": "Exists"}, *spec.pop("tolerations", ())]
+    return template(app, nodeSelector={"pool": pool}, tolerations=tolerations, **spec)
+
+
+MAINTENANCE = {"key": "maintenance", "value": "now", "effect": "NoExecute"}
+PATIENT = {"key": "maintenance", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
+
 SCENARIOS = (
     scenario(
         "deployment",
@@ -180,7 +236,7 @@ SCENARIOS = (
     ),
     scenario(
         "deployment-that-fails",
-        ("create", create(workload("Deployment", "web", 3, progressDeadlineSeconds=3))),
+        ("create", create(workload("Deployment", "web", 3, progressDeadlineSeconds=2))),
         (
             "an image that cannot be pulled",
             both(fail_image("example.com/web:bad"), patch("Deployment", "web", image("example.com/web:bad"))),
@@ -347,11 +403,129 @@ SCENARIOS = (
         (
             "create",
             create(
-                obj("v1", "Service", "web", {"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": 8080}]}),
-                workload("Deployment", "web", 2),
+                obj("v1", "Service", "web", {"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": 8080}]})
             ),
         ),
-        ("scale", patch("Deployment", "web", scale(3))),
+        ("a Pod", create(workload("Deployment", "web", 1))),
+        ("scale", patch("Deployment", "web", scale(2))),
         ("another selector", patch("Service", "web", {"spec": {"selector": {"app": "other"}}})),
+    ),
+    scenario(
+        "deployment-percent",
+        (
+            "create",
+            create(
+                workload(
+                    "Deployment",
+                    "web",
+                    4,
+                    minReadySeconds=2,
+                    strategy={"rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "0%"}},
+                )
+            ),
+        ),
+        ("update", patch("Deployment", "web", image("example.com/web:2"))),
+        (
+            "scale, and another strategy",
+            patch(
+                "Deployment",
+                "web",
+                {
+                    "spec": {
+                        "replicas": 6,
+                        "strategy": {"rollingUpdate": {"maxSurge": "0%", "maxUnavailable": "25%"}},
+                    }
+                },
+            ),
+        ),
+        ("update again", patch("Deployment", "web", image("example.com/web:3"))),
+    ),
+    scenario(
+        "replicationcontroller",
+        (
+            "create",
+            create(
+                obj(
+                    "v1",
+                    "ReplicationController",
+                    "web",
+                    {"replicas": 2, "selector": {"app": "web"}, "template": template("web")},
+                )
+            ),
+        ),
+        ("scale up", patch("ReplicationController", "web", scale(4))),
+        ("delete a Pod", delete_first({"app": "web"})),
+        ("scale down", patch("ReplicationController", "web", scale(1))),
+        ("delete", delete("ReplicationController", "web")),
+    ),
+    scenario(
+        "taint",
+        (
+            "create",
+            create(
+                workload("Deployment", "web", 2, template=pooled("web", "taint")),
+                obj("v1", "Pod", "patient", pooled("patient", "taint", tolerations=[PATIENT])["spec"]),
+            ),
+        ),
+        ("taint", taint("node-4", MAINTENANCE)),
+        ("no taint", taint("node-4")),
+    ),
+    scenario(
+        "drain",
+        (
+            "create",
+            create(
+                workload("Deployment", "web", 3, template=pooled("web", "drain")),
+                obj(
+                    "policy/v1",
+                    "PodDisruptionBudget",
+                    "web",
+                    {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+                ),
+            ),
+        ),
+        ("cordon", patch("Node", "node-5", {"spec": {"unschedulable": True}})),
+        ("evict", evict_first({"app": "web"})),
+        ("evict without a budget left", evict_first({"app": "web"})),
+        ("uncordon", patch("Node", "node-5", {"spec": {"unschedulable": None}}, "merge")),
+    ),
+    scenario(
+        "statefulset-claims",
+        (
+            "create",
+            create(
+                workload(
+                    "StatefulSet",
+                    "db",
+                    2,
+                    serviceName="db",
+                    volumeClaimTemplates=[claim("data")],
+                    persistentVolumeClaimRetentionPolicy={"whenDeleted": "Retain", "whenScaled": "Delete"},
+                )
+            ),
+        ),
+        ("scale up", patch("StatefulSet", "db", scale(3))),
+        ("scale down", patch("StatefulSet", "db", scale(1))),
+        ("delete", delete("StatefulSet", "db")),
+        ("delete a claim", delete("PersistentVolumeClaim", "data-db-0")),
+    ),
+    scenario(
+        "volumes",
+        ("volumes", create(disk("small", "volumes"), disk("large", "volumes", "5Gi", "Delete"))),
+        ("a claim", create(claim("one", "1Gi", ""))),
+        ("a larger claim", create(claim("two", "2Gi", ""))),
+        ("no volume", create(claim("three", "2Gi", ""))),
+        ("a claim that waits for its Pod", create(claim("four"))),
+        ("by name, too small", create(disk("named", "volumes"), claim("five", "2Gi", "", volumeName="named"))),
+        (
+            "reserved",
+            both(
+                create(disk("own", "volumes", claimRef={"namespace": "volumes", "name": "six"})),
+                create(claim("six", "1Gi", "")),
+            ),
+        ),
+        ("release", delete("PersistentVolumeClaim", "one")),
+        ("delete, which fails", delete("PersistentVolumeClaim", "two")),
+        ("lose a volume", unprotect("own")),
     ),
 )

@@ -1,6 +1,6 @@
 """The two sides of a comparison: Kubernetes' own controllers on a real kube-apiserver, and the simulated ones.
 
-On the real side the kubelet is ours: there is no other that needs no containers.
+On the real side the kubelet and the provisioner of volumes are ours: there are no others that need no containers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pilotage as pt
 from pilotage.client.client import Client
 from pilotage.testing.environment import loop_clock
-from pilotage.types.core.v1 import Namespace
+from pilotage.types.core.v1 import Namespace, Node, NodeSpec, Taint
 from pilotage.workloads import WorkloadOptions, Workloads
 from tests.workloads.comparison.snapshots import Snapshot, events, snapshot
 
@@ -52,12 +52,33 @@ class Side:
         await self.client.create(Namespace(metadata=pt.ObjectMeta(name=name)))
 
 
+def pools() -> list[Node]:
+    """Two nodes for one scenario each, which taints or cordons it."""
+    return [
+        Node(
+            metadata=pt.ObjectMeta(name=name, labels={"pool": pool}),
+            spec=NodeSpec(taints=[Taint(key="pool", value=pool, effect="NoSchedule")]),
+        )
+        for name, pool in (("node-4", "taint"), ("node-5", "drain"))
+    ]
+
+
+async def untainted(client: Client) -> None:
+    """Wait until no node is taken for not ready: else Pods are scheduled in another order."""
+    while True:
+        specs = [node.spec for node in await client.list(Node) if node.spec is not None]
+        if all(taint.key == "pool" for spec in specs for taint in spec.taints):
+            return
+        await asyncio.sleep(_LOOK)
+
+
 @asynccontextmanager
 async def ours() -> AsyncIterator[Side]:
     """The embedded API server with simulated workloads, in virtual time."""
     async with pt.Cluster.embedded(clock=loop_clock()) as cluster:
-        options = WorkloadOptions(nodes=NODES, pull_seconds=0.2, jitter_seconds=0)
+        options = WorkloadOptions(nodes=NODES, more_nodes=pools(), pull_seconds=0.2, jitter_seconds=0)
         async with Workloads(cluster, options) as workloads:
+            await untainted(cluster.client)
             yield Side(cluster.client, workloads)
 
 
@@ -65,6 +86,13 @@ async def ours() -> AsyncIterator[Side]:
 async def theirs(kubeconfig: str) -> AsyncIterator[Side]:
     """The real cluster, with simulated nodes alone."""
     async with pt.Cluster.connect(kubeconfig=kubeconfig) as cluster:
-        options = WorkloadOptions(nodes=NODES, pull_seconds=0.2, jitter_seconds=0, controllers=("kubelet",))
+        options = WorkloadOptions(
+            nodes=NODES,
+            more_nodes=pools(),
+            pull_seconds=0.2,
+            jitter_seconds=0,
+            controllers=("kubelet", "storage-provisioner"),
+        )
         async with Workloads(cluster, options) as workloads:
+            await untainted(cluster.client)
             yield Side(cluster.client, workloads)

@@ -24,9 +24,9 @@ Snapshot = Counter[Leaf]
 
 _TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")
 _ADDRESS = re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}\b")
-_UID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b")
+_UID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _GENERATED = re.compile(r"\b([a-z0-9][a-z0-9.-]*-)([bcdfghjklmnpqrstvwxz2456789]{5})\b")
-_NODE = re.compile(r"\bnode-[123]\b")
+_NODE = re.compile(r"\bnode-[1-5]\b")
 _SECONDS = re.compile(r"\b\d+(?:\.\d+)?(?:ms|s)\b")
 _DROPPED = (
     *("uid", "resourceVersion", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"),
@@ -42,6 +42,16 @@ async def snapshot(client: Client, namespace: str) -> Snapshot:
     for api_version, kind in KINDS:
         for obj in await client.list(GroupVersionKind(*_group_version(api_version), kind), namespace=namespace):
             found.update(leaves(f"{kind} {role(obj.metadata.name)}", obj.document))
+    for obj in await client.list(GroupVersionKind("", "v1", "PersistentVolume")):
+        if _scenario(obj.document) == namespace:
+            found.update(leaves(f"PersistentVolume {role(obj.metadata.name)}", obj.document))
+    return found
+
+
+def _scenario(volume: dict[str, Any]) -> str:
+    """The scenario that a volume belongs to: by its label, or by its claim."""
+    labels, claim = volume["metadata"].get("labels") or {}, volume["spec"].get("claimRef") or {}
+    found: str = labels.get("scenario") or claim.get("namespace") or ""
     return found
 
 
@@ -67,7 +77,7 @@ def _group_version(text: str) -> tuple[str, str]:
 
 def role(name: str) -> str:
     """A name without its random end."""
-    return _GENERATED.sub(r"\1*", name)
+    return _GENERATED.sub(r"\1*", _UID.sub("UID", name))
 
 
 def plain(text: str) -> str:

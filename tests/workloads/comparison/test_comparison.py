@@ -50,9 +50,19 @@ async def recorded(side: Side, scenario: Scenario) -> Record:
 
 
 async def all_recorded(side: Side) -> dict[str, Record]:
-    """All scenarios at the same time, each in its namespace."""
-    found = await asyncio.gather(*(recorded(side, scenario) for scenario in SCENARIOS))
-    return {scenario.name: record for scenario, record in zip(SCENARIOS, found, strict=True)}
+    """All scenarios, each in its namespace: at the same time, and then those that change nodes, one after the other."""
+    together = [scenario for scenario in SCENARIOS if not scenario.changes_nodes]
+    found = dict(
+        zip(
+            (scenario.name for scenario in together),
+            await asyncio.gather(*(recorded(side, scenario) for scenario in together)),
+            strict=True,
+        )
+    )
+    for scenario in SCENARIOS:
+        if scenario.changes_nodes:
+            found[scenario.name] = await recorded(side, scenario)
+    return found
 
 
 def differences(real: Snapshot, made: Snapshot) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -19,6 +19,7 @@ from pilotage.meta.causes import internal_error
 from pilotage.meta.kinds import GroupVersion
 from pilotage.rest.negotiation import JSON, PROTOBUF, ResponseFormat
 from pilotage.rest.request import APIRequest, Form, Verb
+from pilotage.rest.response import Response
 from pilotage.rest.users import ANONYMOUS
 from pilotage.server.access.authentication import ADMIN, Authenticator
 from pilotage.server.access.impersonation import Impersonation
@@ -211,6 +212,8 @@ class HTTPHandler:
         result = await self._registry.call(request, info)
         if result.code == 204:
             return http.HTTPResponse(204, [], b"")
+        if result.media:
+            return _text(result)
         check_shape(asked, info, collection=False)
         body = await offload(renderer.effort(result.body), renderer.object, result.body)
         if audit is not None:
@@ -258,6 +261,21 @@ class HTTPHandler:
         media = STREAMS[1] if renderer.media == PROTOBUF else renderer.media
         headers = [("content-type", media), *warning_headers(info.warnings)]
         return http.StreamingResponse(200, headers, chunks(events, renderer, exits, renderer.event), endless=True)
+
+
+def _text(result: Response) -> http.HTTPResponse | http.StreamingResponse:
+    """An answer that is not an object."""
+    headers = [("content-type", result.media), *warning_headers(result.warnings)]
+    if result.stream is None:
+        return http.HTTPResponse(result.code, headers, result.body)
+    return http.StreamingResponse(result.code, headers, _followed(result.body, result.stream), endless=True)
+
+
+async def _followed(body: bytes, stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    if body:
+        yield body
+    async for chunk in stream:
+        yield chunk
 
 
 def failure(error: ApiError, asked: ResponseFormat = _PLAIN) -> http.HTTPResponse:

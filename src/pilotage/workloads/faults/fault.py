@@ -26,8 +26,8 @@ class Fault:
     The names: `image-pull` (the image cannot be pulled), `crash-loop` (it ends `after` its start, with `exit_code`, and
     again after each restart), `oom-kill` (the same, killed for its memory), `exit` (it ends once, with `exit_code`),
     `never-ready`, `unready` (its readiness probe fails from `after` on), `unhealthy` (its liveness probe fails `after`
-    its start), `slow-volume` (its volumes take `after` to mount), `slow-image` (its image takes `after` to pull),
-    `slow-stop` (it takes `after` to stop).
+    its start), `slow-volume` (its volumes take `after` to be made and to be mounted), `slow-image` (its image takes
+    `after` to pull), `slow-stop` (it takes `after` to stop).
     """
 
     name: str
@@ -66,8 +66,9 @@ class Fault:
         """The behaviour of a container with this fault, after a number of restarts."""
         return EFFECTS[self.name](self, behaviour, restarts)
 
-    def delay(self, default: float) -> float:
-        return default if self.after is None else float(self.after)  # type: ignore[arg-type]  # seconds by __post_init__
+    def delay(self, default: Seconds) -> float:
+        """The seconds of `after`, or the default of this fault."""
+        return seconds(default if self.after is None else self.after, "after")
 
 
 def parse(text: str) -> Fault:

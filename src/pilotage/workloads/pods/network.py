@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from ipaddress import IPv4Address
 from itertools import count
 
@@ -17,6 +18,7 @@ _FIRST = int(IPv4Address("10.244.0.2"))
 _COUNT = int(IPv4Address("10.255.255.254")) - _FIRST
 
 
+@lru_cache(maxsize=8192)
 def host_ip(name: str) -> str:
     """The address of a node, from its name."""
     digest = hashlib.sha256(name.encode()).digest()

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from pilotage.client.client import Client
 from pilotage.errors import Conflict, NotFound
-from pilotage.meta.scalars.quantity import Quantity
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.types.core.v1 import ObjectReference, PersistentVolume, PersistentVolumeClaim
 from pilotage.types.storage.v1 import StorageClass
@@ -15,10 +14,19 @@ from pilotage.workloads.nodes.matching import selector_matches
 from pilotage.workloads.scheduling.filters import FITS
 from pilotage.workloads.scheduling.placement import NodeInfo, PodInfo
 from pilotage.workloads.scheduling.requirements import Verdict
+from pilotage.workloads.volumes.matching import (
+    BIND_COMPLETED,
+    BOUND_BY_CONTROLLER,
+    SELECTED_NODE,
+    allows_access,
+    class_of,
+    modes_differ,
+    phase_of,
+    size_asked,
+    size_of,
+    spec_of,
+)
 
-SELECTED_NODE = "volume.kubernetes.io/selected-node"
-_BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
-_BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 _NO_PROVISIONER = "kubernetes.io/no-provisioner"
 NODE_CONFLICT = "node(s) didn't match PersistentVolume's node affinity"
 NO_VOLUMES = "node(s) didn't find available persistent volumes to bind"
@@ -108,7 +116,7 @@ class Volumes:
             if waiting is None:
                 return UNBOUND
             delayed.append(waiting)
-        delayed.sort(key=lambda one: _size(one.claim))
+        delayed.sort(key=lambda one: size_asked(one.claim))
         return VolumeRules(bound, is_lost, delayed)
 
     async def are_bound(self, pod: PodInfo) -> bool | None:
@@ -148,7 +156,7 @@ class Volumes:
             api_version="v1",
             resource_version=metadata.resource_version,
         )
-        volume.metadata.annotations[_BOUND_BY_CONTROLLER] = "yes"
+        volume.metadata.annotations[BOUND_BY_CONTROLLER] = "yes"
         await self._client.update(volume)
 
     async def _is_claimed(self, claim: PersistentVolumeClaim) -> bool:
@@ -165,7 +173,7 @@ class Volumes:
         if storage is None or storage.volume_binding_mode != "WaitForFirstConsumer":
             return None
         found = [volume for volume in await self._volumes() if _is_free(volume, claim)]
-        return Delayed(claim, sorted(found, key=_capacity), storage)
+        return Delayed(claim, sorted(found, key=size_of), storage)
 
     async def _volumes(self) -> Iterable[PersistentVolume]:
         return await self._client.list(PersistentVolume)
@@ -173,7 +181,7 @@ class Volumes:
 
 def is_bound(claim: PersistentVolumeClaim) -> bool:
     """Whether a claim has its volume."""
-    return bool(_volume_name(claim)) and _BIND_COMPLETED in claim.metadata.annotations
+    return bool(_volume_name(claim)) and BIND_COMPLETED in claim.metadata.annotations
 
 
 def _volume_name(claim: PersistentVolumeClaim) -> str:
@@ -202,27 +210,17 @@ def _is_usable(volume: PersistentVolume, node: NodeInfo) -> bool:
 
 def _is_free(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     """Whether an existing volume may be bound to a claim."""
-    given, asked = volume.spec, claim.spec
-    if given is None or asked is None or volume.metadata.deletion_timestamp is not None:
-        return False
-    if given.claim_ref is not None or volume.status is None or volume.status.phase != "Available":
-        return False
-    if (given.storage_class_name or "") != asked.storage_class_name:
-        return False
-    if (given.volume_mode or "Filesystem") != (asked.volume_mode or "Filesystem"):
-        return False
-    if asked.selector is not None and not Selector.from_label_selector(asked.selector).matches(volume.metadata.labels):
-        return False
-    return set(asked.access_modes) <= set(given.access_modes) and _capacity(volume) >= _size(claim)
-
-
-def _capacity(volume: PersistentVolume) -> Quantity:
-    return volume.spec.capacity.get("storage", Quantity(0)) if volume.spec is not None else Quantity(0)
-
-
-def _size(claim: PersistentVolumeClaim) -> Quantity:
-    resources = claim.spec.resources if claim.spec is not None else None
-    return resources.requests.get("storage", Quantity(0)) if resources is not None else Quantity(0)
+    selector = claim.spec.selector if claim.spec is not None else None
+    return (
+        volume.metadata.deletion_timestamp is None
+        and spec_of(volume).claim_ref is None
+        and phase_of(volume) == "Available"
+        and class_of(volume) == class_of(claim)
+        and not modes_differ(volume, claim)
+        and (selector is None or Selector.from_label_selector(selector).matches(volume.metadata.labels))
+        and allows_access(volume, claim)
+        and size_of(volume) >= size_asked(claim)
+    )
 
 
 def _provisions(storage: StorageClass, node: NodeInfo) -> bool:

@@ -1,6 +1,11 @@
-"""`exec`, `attach`, `portforward`, `log` and `proxy`: admitted, so that webhooks see them, and then refused."""
+"""`exec`, `attach`, `portforward`, `log` and `proxy`: admitted, so that webhooks see them, and then refused.
+
+A runtime of containers answers `log`, if there is one.
+"""
 
 from __future__ import annotations
+
+from datetime import timedelta
 
 from msgspec.structs import replace
 
@@ -8,6 +13,8 @@ from pilotage.errors import BadRequest
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapping.mapper import RESTMapping
+from pilotage.meta.scalars import times
+from pilotage.rest.logs import LogOptions
 from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
 from pilotage.server import records
@@ -26,6 +33,7 @@ _KINDS = {
     ("services", "proxy"): "ServiceProxyOptions",
     ("nodes", "proxy"): "NodeProxyOptions",
 }
+_TRUE = ("1", "true")
 _SWITCHES = ("stdin", "stdout", "stderr", "tty")
 
 
@@ -43,7 +51,7 @@ def connection_options(kind: GroupVersionKind, request: APIRequest) -> Document:
         return options | ({"path": path} if path else {})
     for name, value in request.parameters.items():
         if name in _SWITCHES:
-            options |= {name: True} if value in ("1", "true") else {}
+            options |= {name: True} if value in _TRUE else {}
         elif name == "ports":
             options[name] = [int(port) for port in value.split(",") if port.isdecimal()]
         elif name == "command":
@@ -78,7 +86,7 @@ class Connections:
         return replace(response, warnings=(*response.warnings, *warnings))
 
     async def _open(self, info: ResourceInfo, request: APIRequest, action: str) -> Response:
-        """Refuse the connection. The log of a Pod that is on no node is empty."""
+        """Return a log, or refuse the connection. The log of a Pod that is on no node is empty."""
         name = request.name
         if action == "proxy":
             parts = name.split(":")  # [scheme:]name[:port]
@@ -86,6 +94,47 @@ class Connections:
         entry = await self._context.storage.get(self._context.key(info, request.namespace, name))
         if entry is None:
             raise info.not_found(name)
-        if action == "log" and not (records.decode(entry.value).get("spec") or {}).get("nodeName"):
+        document = records.decode(entry.value)
+        if action == "log" and not (document.get("spec") or {}).get("nodeName"):
             return Response(b"", 204)
+        runtime = next(reversed(self._context.runtimes), None)
+        if runtime is not None and action == "log":
+            body, stream = runtime.log(document, self._log_options(document, request))
+            return Response(body, media="text/plain", stream=stream)
+        if runtime is not None and info.gvr.resource == "pods":
+            raise BadRequest(f'{action} of pods "{name}": {runtime.no_connections}')
         raise BadRequest(f'{action} of {info.gvr.resource} "{name}": there are no nodes and no network here')
+
+    def _log_options(self, pod: Document, request: APIRequest) -> LogOptions:
+        """The options of a log, from the query of its request. Raises BadRequest."""
+        given = request.parameters
+        tail, seconds, since = given.get("tailLines"), given.get("sinceSeconds"), given.get("sinceTime")
+        try:
+            begin = times.parse(since) if since else None
+            begin = self._context.time() - timedelta(seconds=int(seconds)) if seconds else begin
+            lines = int(tail) if tail else None
+        except ValueError as error:
+            raise BadRequest(f"the options of the log are not valid: {error}") from None
+        return LogOptions(
+            container=_container(pod, given.get("container", "")),
+            follow=given.get("follow") in _TRUE,
+            previous=given.get("previous") in _TRUE,
+            timestamps=given.get("timestamps") in _TRUE,
+            tail_lines=lines,
+            since=begin,
+        )
+
+
+def _container(pod: Document, asked: str) -> str:
+    """The container whose log is asked for: the only one where none is named, as kube-apiserver chooses it."""
+    spec, name = pod["spec"], pod["metadata"]["name"]
+    kinds = ("containers", "initContainers", "ephemeralContainers")
+    usual, init, ephemeral = ([str(one["name"]) for one in spec.get(kind) or ()] for kind in kinds)
+    if not asked:
+        if len(usual) == 1:
+            return usual[0]
+        choice = f"a container name must be specified for pod {name}, choose one of: [{' '.join(usual)}]"
+        raise BadRequest(choice + (f" or one of the init containers: [{' '.join(init)}]" if init else ""))
+    if asked not in (*usual, *init, *ephemeral):
+        raise BadRequest(f"container {asked} is not valid for pod {name}")
+    return asked
