@@ -95,7 +95,11 @@ def is_damaged(entries: Any) -> bool:
 
 def write(managers: Managers) -> list[Document]:
     """The entries of managers: entries of applies first, then by time and name."""
-    entries = [entry(manager, owned) for manager, owned in managers.items()]
+    return in_order([entry(manager, owned) for manager, owned in managers.items()])
+
+
+def in_order(entries: list[Document]) -> list[Document]:
+    """The entries in Kubernetes' order."""
     return sorted(entries, key=_rank) if len(entries) > 1 else entries
 
 
@@ -145,7 +149,7 @@ def renewed(entries: list[Document], manager: FieldManager, changes: FieldChange
     if entries[own].get("time", "") == time:
         return entries
     entry = entries[own] | {"time": time}
-    return sorted([*entries[:own], entry, *entries[own + 1 :]], key=_rank) if len(entries) > 1 else [entry]
+    return in_order([*entries[:own], entry, *entries[own + 1 :]])
 
 
 def is_reset(entries: Any) -> bool:

@@ -15,6 +15,7 @@ from pilotage.meta.fields.applying import UnconvertibleError, Versions
 from pilotage.meta.fields.schema import FieldType, Types
 from pilotage.meta.fields.sets import FieldSet
 from pilotage.server import records
+from pilotage.server.ownership.outcomes import Outcomes
 from pilotage.server.resources import ResourceInfo
 from pilotage.types import builtin
 
@@ -98,6 +99,7 @@ class FieldOwnership(NamedTuple):
     versions: Versions
     created: dict[Hashable, CreatedFields]
     """The fields of new objects by their outline, for the last few outlines."""
+    outcomes: Outcomes
 
 
 def ownership_of(info: ResourceInfo, subresource: str) -> FieldOwnership:
@@ -106,7 +108,7 @@ def ownership_of(info: ResourceInfo, subresource: str) -> FieldOwnership:
     found = made.get(subresource)
     if found is None:
         versions = _versions(info, subresource)
-        found = FieldOwnership(info.gvk.api_version, type_of(info), ignored(info, subresource), versions, {})
+        found = FieldOwnership(info.gvk.api_version, type_of(info), ignored(info, subresource), versions, {}, {})
         made[subresource] = found
     return found
 

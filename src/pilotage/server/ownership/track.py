@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any
 
 import msgspec
 
 from pilotage.meta.documents import Document, same
-from pilotage.meta.fields import compare, elements, outlines, sets, tracking, typecheck
+from pilotage.meta.fields import compare, sets, tracking, typecheck
 from pilotage.meta.fields import managers as managing
 from pilotage.meta.fields.applying import Steps, UnconvertibleError, at_once
 from pilotage.meta.fields.compare import FieldChanges
@@ -19,7 +18,7 @@ from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.paths import value_at
 from pilotage.rest.request import APIRequest
 from pilotage.server import records
-from pilotage.server.ownership import kinds
+from pilotage.server.ownership import kinds, newfields, outcomes
 from pilotage.server.ownership.kinds import ByWebhook
 from pilotage.server.resources import ResourceInfo
 from pilotage.storage.transaction import MAX_VALUE_BYTES
@@ -27,11 +26,8 @@ from pilotage.storage.transaction import MAX_VALUE_BYTES
 MANAGED_FIELDS = "managedFields"
 _ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
 """The one built-in resource with a list whose items may lack their key."""
-_UNOWNED = ("apiVersion", "kind")
 MAX_OUTLINED = 16 * 1024
 """The maximum size of a body whose outline is cached."""
-_MAX_OUTLINES = 64
-"""How many outlines of one resource are remembered."""
 
 
 def track_create(info: ResourceInfo, request: APIRequest, document: Document, *, now: str) -> None:
@@ -56,9 +52,9 @@ def tracked_create(
     else:
         ownership, empty = kinds.ownership_of(info, request.subresource), kinds.empty_fields(info)
         if len(request.body) <= MAX_OUTLINED:
-            fields = _created(ownership, empty, document).fields
+            fields = newfields.created(ownership, empty, document).fields
         else:
-            fields = _created_fields(ownership, empty, document)
+            fields = newfields.created_fields(ownership, empty, document)
         entries = _new_entries(ownership, request, fields, now)
     if entries:
         metadata[MANAGED_FIELDS] = entries
@@ -70,7 +66,7 @@ def encoded_entries(info: ResourceInfo, request: APIRequest, document: Document,
     They are encoded once for all objects of one outline that one manager creates in one second.
     """
     ownership = kinds.ownership_of(info, "")
-    created = _created(ownership, {}, document)
+    created = newfields.created(ownership, {}, document)
     writer = request.write.field_manager, request.user_agent, now
     last, data = created.last
     if last != writer:
@@ -83,55 +79,6 @@ def encoded_entries(info: ResourceInfo, request: APIRequest, document: Document,
 def _new_entries(ownership: kinds.FieldOwnership, request: APIRequest, fields: FieldSet, now: str) -> list[Document]:
     manager = update_manager(ownership.api_version, request)
     return [managing.entry(manager, Owned(fields, ownership.api_version, now), in_order=True)] if fields else []
-
-
-def _created(ownership: kinds.FieldOwnership, empty: Document, document: Document) -> kinds.CreatedFields:
-    """The fields of a new object, found by its outline if one of the last few objects had the same."""
-    found_outline = outlines.outline(ownership.field_type, document)
-    if found_outline is not None and empty:
-        found_outline = found_outline, _likeness(empty, document)
-    found = ownership.created.get(found_outline)
-    if found is None:
-        found = kinds.CreatedFields(_created_fields(ownership, empty, document))
-        if found_outline is not None:
-            if len(ownership.created) >= _MAX_OUTLINES:
-                ownership.created.clear()
-            ownership.created[found_outline] = found
-            records.share_fields(found.fields)
-    return found
-
-
-def _likeness(empty: Document, document: Document) -> tuple[Hashable, ...]:
-    """Which values of a new object are as in an empty one, where the empty one has a value: besides the outline, only
-    these decide which fields have an owner."""
-    found: list[Hashable] = []
-    for name, value in empty.items():
-        mine = document.get(name)
-        found.append((mine == value, mine.__class__ is value.__class__))
-        if value and mine.__class__ is dict is value.__class__:
-            found.append(_likeness(value, mine))
-    return tuple(found)
-
-
-def _created_fields(ownership: kinds.FieldOwnership, empty: Document, document: Document) -> FieldSet:
-    """The fields of a new object in order, compared part by part: most fields without an owner are skipped before."""
-    field_type, ignored = ownership.field_type, ownership.ignored
-    written: FieldSet = {}
-    for name, value in document.items():
-        if name in _UNOWNED:
-            continue
-        element = f"f:{name}"
-        if ignored and ignored.get(element) == sets.MEMBER:
-            continue
-        if name == "metadata":
-            owned = {key: item for key, item in value.items() if key not in tracking.NEVER_OWNED_METADATA}
-            if owned:
-                written[element] = compare.below(field_type.child(name), owned)
-        elif name in empty:
-            compare.compare_field(element, field_type.child(name), empty[name], value, FieldChanges({}, written))
-        else:
-            written[element] = compare.appeared(field_type.child(name), value)
-    return elements.ordered(sets.without(written, ignored) if ignored else written)
 
 
 def track_update(info: ResourceInfo, request: APIRequest, document: Document, old: Document, *, now: str) -> None:
@@ -269,6 +216,7 @@ class _Write:
         self._new = new
         ownership = kinds.ownership_of(info, request.subresource)
         self._versions = kinds.versions_of(info, request.subresource, by_webhook)
+        self._outcomes = ownership.outcomes
         version = ownership.api_version
         self._writer = FieldWriter(update_manager(version, request), version, written_at(request, now))
         self._own = compare.changes(ownership.field_type, old, new, ownership.ignored)
@@ -283,6 +231,18 @@ class _Write:
     def entries(self, managers: Managers) -> Steps[list[Document]]:
         """The entries after the write; none, as in Kubernetes, where the object does not fit a manager's version. Only
         the replicas matter to a scale, at their path in each version."""
+        key = outcomes.key_of(managers, self._own, self._writer)
+        if key is None:
+            return (yield from self._computed(managers))
+        found = self._outcomes.get(key)
+        if found is None:
+            known = self._versions.reconciled(managers, self._old)
+            after = tracking.updated(known, self._changes, self._writer)
+            found = outcomes.outcome_of(managers, after, self._own, self._writer)
+            outcomes.remember(self._outcomes, key, found)
+        return outcomes.entries_of(found, managers, self._writer)
+
+    def _computed(self, managers: Managers) -> Steps[list[Document]]:
         yield self._versions.needs((self._old, self._new), managers)
         try:
             known = self._versions.reconciled(managers, self._old)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from types import GeneratorType
 from typing import Any
 
 from pilotage.cache.event import InformerEvent
@@ -21,6 +22,8 @@ from pilotage.workqueue import WorkQueue
 Requests = Iterable[Request | Enqueue]
 PodHandler = Callable[[PodView | None, PodView | None], Requests | Awaitable[Requests]]
 """Maps a Pod before and after a change to requests; None before it is created, and after it is deleted."""
+_REQUESTS = (tuple, list, GeneratorType)
+"""What most handlers return: found in a tenth of the time that a check for an abstract class takes."""
 
 
 class PodSource(Source):
@@ -57,7 +60,7 @@ class PodSource(Source):
             return  # the controller has stopped
         for handler in self._handlers:
             found = handler(before, after)
-            if not isinstance(found, Awaitable):
+            if isinstance(found, _REQUESTS) or not isinstance(found, Awaitable):
                 self._add(found)
             elif self._tasks is not None:
                 self._unanswered += 1

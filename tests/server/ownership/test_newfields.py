@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pilotage.codec.structure import structure_of
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.server.ownership import kinds, track
+from pilotage.server.ownership import kinds, newfields
 from pilotage.server.resources import ResourceInfo
 from pilotage.storage.memory import MemoryStorage
 
@@ -75,7 +75,7 @@ def test_fields_found_by_outline_are_the_fields_of_the_object(kind: str, documen
     def check(sent: list[Document]) -> None:
         for each in sent:
             document = structure_of(GroupVersionKind.of(info.api_version, kind)).decode(each, [])
-            by_outline = track._created(ownership, empty, document).fields
-            assert by_outline == track._created_fields(ownership, empty, document)
+            by_outline = newfields.created(ownership, empty, document).fields
+            assert by_outline == newfields.created_fields(ownership, empty, document)
 
     check()
