@@ -14,14 +14,17 @@ class LogOptions(Value, frozen=True):
     """Which lines of a log are asked for: the fields of PodLogOptions."""
 
     container: str
+    """The name of the container."""
     follow: bool = False
     """Whether lines that are written later are sent, too."""
     previous: bool = False
     """Whether it is the log of the run before the last restart."""
     timestamps: bool = False
+    """Whether each line begins with its time."""
     tail_lines: int | None = None
     """How many of the last lines there are at most."""
     since: datetime | None = None
+    """The time before which lines are left out."""
 
 
 class ContainerRuntime(Protocol):

@@ -83,7 +83,7 @@ def is_pending(info: ResourceInfo, document: Document, options: DeleteOptions) -
 def mark(info: ResourceInfo, document: Document, now: str, grace: int = 0) -> None:
     """Make a document into one that is being deleted, in place; its metadata must be the caller's own."""
     metadata = document["metadata"]
-    metadata["deletionTimestamp"] = times.format(times.parse(now) + timedelta(seconds=grace)) if grace else now
+    metadata["deletionTimestamp"] = times.format(times.parse(now) + _period(grace)) if grace else now
     if info.rules.grace_period:
         metadata["deletionGracePeriodSeconds"] = grace
         if metadata.get("generation"):  # an object that is being deleted is another generation, if it has any
@@ -91,10 +91,18 @@ def mark(info: ResourceInfo, document: Document, now: str, grace: int = 0) -> No
     info.strategy.prepare_for_delete(document, now)
 
 
+_LONGEST = 1000 * 365 * 86_400
+
+
+def _period(seconds: int) -> timedelta:
+    """A grace period, at most a thousand years: a longer one cannot be added to a date."""
+    return timedelta(seconds=max(-_LONGEST, min(seconds, _LONGEST)))
+
+
 def _shorten(metadata: Document, period: int, now: str) -> None:
     """Shorten the grace period of an object that is being deleted, in place; its end is not before now."""
-    began = times.parse(metadata["deletionTimestamp"]) - timedelta(seconds=metadata["deletionGracePeriodSeconds"])
-    end = began + timedelta(seconds=period)
+    began = times.parse(metadata["deletionTimestamp"]) - _period(metadata["deletionGracePeriodSeconds"])
+    end = began + _period(period)
     if end < times.parse(now):
         end, period = times.parse(now), min(period, 1)
     metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = times.format(end), period
