@@ -171,3 +171,8 @@ def is_repeatable(request: APIRequest) -> bool:
     if request.verb is Verb.PATCH:
         return request.content_type != PatchType.JSON.value
     return request.verb is Verb.DELETE
+
+
+def is_repeatable_verb(verb: str) -> bool:
+    """Whether a request of this verb may be sent twice; of a patch its type decides, too."""
+    return verb in (Verb.PATCH.value, Verb.DELETE.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -120,6 +121,8 @@ class Program:
         self.error: BaseException | None = None
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
+        # A life begins while another one is in a reconcile, whose fences and history are not its own.
+        self._context = contextvars.copy_context()
 
     def begin(self, stale: Fault | None = None) -> Life:
         """Start a life."""
@@ -216,7 +219,7 @@ class Program:
         changed.set()
 
     def _own(self, coroutine: Any, name: str) -> asyncio.Task[Any]:
-        task = asyncio.get_running_loop().create_task(coroutine, name=name)
+        task = asyncio.get_running_loop().create_task(coroutine, name=name, context=self._context.copy())
         self._tasks.add(task)
         task.add_done_callback(partial(_forget, self._tasks))
         return task

@@ -124,6 +124,10 @@ class Session:
         if self.invariants and not self.violation and self.baseline:
             self.violation = broken(self.invariants, Objects(self.storage.entries))
 
+    def versions(self, resource: str) -> list[int]:
+        """The revisions of the changes of a resource."""
+        return self._versions[resource]
+
     def version_before(self, resource: str, back: int) -> int | None:
         """The revision that a cache shows that is `back` versions of a resource behind; None if there is none."""
         versions = self._versions[resource]
