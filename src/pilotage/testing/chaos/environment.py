@@ -20,7 +20,7 @@ from pilotage.testing.chaos.lives import Program, Setup
 from pilotage.testing.chaos.session import Session, resource_name
 from pilotage.testing.environment import VIRTUAL_IDLE_SECONDS, Environment, _ObservedManager
 
-SLACK_SECONDS = 3600.0
+SLACK_SECONDS = 600.0
 """How much longer than without faults a run may take to become idle."""
 
 
@@ -82,6 +82,9 @@ class ChaosEnvironment(Environment):
         """Wait until the program has nothing left to do, in the life that it then has, and no fault is in force."""
         clock, session = asyncio.get_running_loop().time, self.session
         while True:
+            await session.calm()
+            if session.stopped:
+                raise NotIdle((session.stopped,), clock())
             life = await program.ready(max(1.0, deadline - clock()))
             assert life.manager is not None
             idle = asyncio.ensure_future(self._idle(life.manager, max(0.0, deadline - clock()), horizon))
@@ -100,11 +103,10 @@ class ChaosEnvironment(Environment):
                 continue
             idle.result()
             if not session.is_calm:
-                await session.calm()
-            elif not life.is_behind and program.life is life and not self.cluster.busy():
+                continue
+            if not life.is_behind and program.life is life and not self.cluster.busy():
                 return
-            else:
-                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.01)
             if clock() > deadline:
                 raise NotIdle(("faults, or lists and watches of the program, do not end",), clock())
 

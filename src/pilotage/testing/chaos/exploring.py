@@ -17,7 +17,7 @@ from pilotage.testing.chaos.judging import Reference, judged, reference_of
 from pilotage.testing.chaos.learning import Faults, faults_of
 from pilotage.testing.chaos.plan import Plan
 from pilotage.testing.chaos.report import Failure, Report
-from pilotage.testing.chaos.runs import Run, Runner, Scenario, ScenarioRunner
+from pilotage.testing.chaos.runs import Run, Runner, Scenario, ScenarioRunner, many_runs
 from pilotage.testing.chaos.timeline import timeline
 
 if TYPE_CHECKING:
@@ -69,10 +69,12 @@ def explored(runner: Runner, plans: int, seed: int, seconds: float | None = None
     reference = _learned(runner, seed)
     faults = faults_of(reference.run.session)
     found = _Exploration(runner, reference)
-    for plan in _plans(faults, seed, runner.name, found.failing):
-        if found.plans >= plans or (seconds is not None and time.perf_counter() - began > seconds):
-            break
-        found.attempt(plan)
+    with many_runs() as ended:
+        for plan in _plans(faults, seed, runner.name, found.failing):
+            if found.plans >= plans or (seconds is not None and time.perf_counter() - began > seconds):
+                break
+            found.attempt(plan)
+            ended()
     return Report(
         scenario=runner.name,
         seed=seed,

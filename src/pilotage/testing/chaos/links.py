@@ -15,7 +15,7 @@ from pilotage.history.records import CURRENT
 from pilotage.meta.objects import header
 from pilotage.rest import APIRequest, Page, Response, Transport, TransportWrapper, Verb, WatchEvent
 from pilotage.testing.chaos.faults import CLOCK_SECONDS, SLOW_SECONDS, Fault
-from pilotage.testing.chaos.session import OWN, Session, Step, is_write, resource_name, verb_of
+from pilotage.testing.chaos.session import MOST_WRITES, OWN, Session, Step, is_write, resource_name, verb_of
 from pilotage.testing.chaos.streams import Streams
 
 if TYPE_CHECKING:
@@ -121,6 +121,10 @@ class Link(TransportWrapper):
             reconcile=run,
             ordinal=self._session.ordinal(run) if run is not None else 0,
         )
+        if step.number > MOST_WRITES:
+            self._session.stopped = f"the program has written {MOST_WRITES:,} times"
+            self._life.kill()
+            await self.passable()
         try:
             for fault in due:
                 self._session.hit(fault, what)

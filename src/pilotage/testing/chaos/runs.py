@@ -25,6 +25,7 @@ from pilotage.testing.testloop import within
 Scenario = Callable[[Environment], Awaitable[None]]
 """A whole run of a test: it sets up an empty server, runs the program, acts as a user, and asserts."""
 
+_COLLECTED_AFTER = 20
 RUN_SECONDS = 10 * 86400.0
 """Virtual seconds after which a run is ended."""
 
@@ -122,21 +123,38 @@ def template() -> Template:
     return session.storage.template()
 
 
-_runs = 0
-
-
 @contextmanager
 def quiet(loop: ChaosLoop) -> Iterator[None]:
-    """Report nothing of the tasks of killed programs, and collect their remains every few runs, not within one."""
-    global _runs
+    """Report nothing of the tasks of killed programs, and collect no garbage: a run must not depend on when that is."""
     loop.set_exception_handler(lambda loop, context: None)
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        _runs += 1
         if was_enabled:
             gc.enable()
-        if _runs % 25 == 0:
+
+
+@contextmanager
+def many_runs() -> Iterator[Callable[[], None]]:
+    """For a block with many runs: a function that is called after each, and collects the garbage of some runs at once.
+    What exists already is left out, which makes that fast."""
+    runs = 0
+
+    def ended() -> None:
+        nonlocal runs
+        runs += 1
+        if runs % _COLLECTED_AFTER == 0:
             gc.collect()
+
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield ended
+    finally:
+        gc.unfreeze()
+        if was_enabled:
+            gc.enable()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 OWN = frozenset(("events", "events.events.k8s.io", "leases.coordination.k8s.io", "leasecandidates.coordination.k8s.io"))
 """Resources that the runtime itself writes. No fault is counted by them, and they are no part of an end state."""
-MOST_WRITES = 20_000
+MOST_WRITES = 5_000
 """Writes of the program after which a run is ended: it does not become idle."""
 
 

@@ -43,8 +43,16 @@ def _line(step: Step, stories: _Stories) -> str:
     if step.point == "action":
         return f"{clock}  test    {step.what}"
     who, text = stories.of(step)
-    text = text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…"
-    return f"{clock}  life {step.life}  {who}{text}{f': {step.error}' if step.error and 'failed' not in text else ''}"
+    return f"{clock}  life {step.life}  {who}{text}"
+
+
+def _text(step: Step, write: Write) -> str:
+    """What was written; of a write without an answer whether it took effect."""
+    if not write.error:
+        text = write_text(write)
+        return text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…"
+    effect = "took effect, without an answer" if step.changed > step.revision else f"no effect: {write.error[:_WIDTH]}"
+    return f"{step.what}: {effect}"
 
 
 class _Stories:
@@ -64,8 +72,7 @@ class _Stories:
         write: Write | None = writes[step.ordinal] if step.ordinal < len(writes) else None
         if write is None:
             return who, f"{step.number}: {step.what}"
-        place = f"  ({write.place})" if write.place else ""
-        return f"{who}write {step.number}{place}  ", write_text(write)
+        return f"{who}write {step.number}  ", f"{_text(step, write)}{f'  at {write.place}' if write.place else ''}"
 
     def _reconcile(self, step: Step) -> Reconcile | None:
         run = step.reconcile
