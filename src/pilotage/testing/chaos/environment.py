@@ -16,10 +16,13 @@ from pilotage.manager.options import ManagerOptions
 from pilotage.meta.bounds import amounts
 from pilotage.meta.bounds.amounts import Seconds
 from pilotage.rest import APIRequest, PatchType, Response, Transport, TransportWrapper, Verb
-from pilotage.testing.chaos.lives import Program, Setup
+from pilotage.testing.chaos.faults import HOLD_SECONDS
+from pilotage.testing.chaos.lives import Program
 from pilotage.testing.chaos.session import Session, resource_name
 from pilotage.testing.environment import VIRTUAL_IDLE_SECONDS, Environment, _ObservedManager
 
+DAWDLE_SECONDS = 3 * HOLD_SECONDS + 1
+"""Longer than a restart and a cache that is behind take together."""
 SLACK_SECONDS = 600.0
 """How much longer than without faults a run may take to become idle."""
 
@@ -31,9 +34,7 @@ class ChaosEnvironment(Environment):
         self.session = session
         self._program: Program | None = None
         super().__init__(Cluster.embedded(session.storage, clock=session.loop.now), options)
-        self._options = replace(
-            self._manager.options, graceful_shutdown_timeout=0 if session.plan.faults else 30.0
-        )
+        self._options = replace(self._manager.options, graceful_shutdown_timeout=0 if session.plan.faults else 30.0)
 
     @property
     def manager(self) -> Manager:
@@ -66,7 +67,7 @@ class ChaosEnvironment(Environment):
             return
         seconds = VIRTUAL_IDLE_SECONDS if timeout is None else amounts.seconds(timeout, "timeout")
         ahead = amounts.seconds(horizon, "horizon")
-        _, due = self.session.note("idle", "run_until_idle")
+        step, due = self.session.note("idle", "run_until_idle")
         for fault in due:
             self.session.hit(fault, "run_until_idle")
         if any(fault.kind == "early" for fault in due):
@@ -74,6 +75,10 @@ class ChaosEnvironment(Environment):
         faulty = bool(self.session.plan.faults)
         deadline = asyncio.get_running_loop().time() + seconds * (2 if faulty else 1) + (SLACK_SECONDS if faulty else 0)
         await self._until_idle(program, deadline, ahead)
+        if self.session.dawdles:
+            await asyncio.sleep(DAWDLE_SECONDS)
+            await self._until_idle(program, deadline + DAWDLE_SECONDS, ahead)
+        self.session.snapshots[step.number] = self.session.entries()
         for fault in due:
             if fault.kind in ("down", "stale-start"):
                 (await program.ready(SLACK_SECONDS)).kill(fault if fault.kind == "stale-start" else None)

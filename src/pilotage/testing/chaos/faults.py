@@ -45,7 +45,9 @@ _KINDS = (
     FaultKind("early", "idle", "the test does not wait at {}", 17, "it needs to see each state"),
     FaultKind("twice", "action", "{} is sent twice", 18, "it acts on each event once"),
     FaultKind("slow", "write", "{} takes twenty seconds", 19, "it gives up, or acts a second time"),
-    FaultKind("clock", "write", "the clock jumps forward by an hour before {}", 20, "it measures durations by the clock"),
+    FaultKind(
+        "clock", "write", "the clock jumps forward by an hour before {}", 20, "it measures durations by the clock"
+    ),
 )
 KINDS = {kind.name: kind for kind in _KINDS}
 HOLD_SECONDS = 5.0

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pilotage.history.differences import shown
 from pilotage.manager.errors import NotIdle
 from pilotage.meta.text.counts import counted
+from pilotage.storage.interface import Entry
 from pilotage.testing.chaos.runs import Run
-from pilotage.testing.chaos.states import Flat, Names, Path, State, decoded, is_time, names_of, path_text, title_of
+from pilotage.testing.chaos.states import (
+    Flat,
+    Names,
+    Path,
+    State,
+    decoded,
+    flat,
+    is_time,
+    names_of,
+    path_text,
+    title_of,
+)
 
 _MOST_WRITES = 10
 """A run may have this many times the writes of the undisturbed one, and some more."""
 _SOME_WRITES = 100
 _MOST_FIELDS = 8
+
+
+END = 0
+"""The number of the state in the end."""
 
 
 @dataclass(slots=True)
@@ -25,13 +41,16 @@ class Reference:
 
     run: Run
     names: Names
-    state: State
+    states: dict[int, State]
+    """The states whenever all was idle, by the number of the wait, and in the end (`END`)."""
     masks: frozenset[tuple[str, Path]] = frozenset()
     """Fields whose values are generated: they differ between seeds, or between two runs with the same seed."""
     stable: dict[str, frozenset[Path]] = field(default_factory=dict)
     """Generated fields that were set once and stayed, by role."""
     deletes: Counter[str] = field(default_factory=Counter)
     """How often the program deleted each object."""
+    loose: frozenset[str] = frozenset()
+    """Objects of which there are more or fewer on another day, or later."""
     doubts: tuple[str, ...] = ()
     """What was different in two runs with the same seed."""
 
@@ -42,14 +61,15 @@ class Reference:
 
 def reference_of(first: Run, again: Run, other: Run) -> Reference:
     """From two runs with one seed, and one with another seed on another day."""
-    names = names_of(first.entries, other.entries)
-    states = [State(run.entries, names) for run in (first, again, other)]
-    generated = frozenset(_masks(states[0], states[2]))
-    masks = generated | frozenset(_masks(states[0], states[1]))
+    names = names_of(_all_of(first), _all_of(other))
+    states = [_states(run, names) for run in (first, again, other)]
+    generated = frozenset(_all_masks(states[0], states[2]))
+    masks = generated | frozenset(_all_masks(states[0], states[1]))
     reference = Reference(first, names, states[0], masks, {}, _deletes(first, names), (*_doubts(first, again),))
+    reference.loose = frozenset(_all_loose(states[0], states[2]))
     paths: dict[str, set[Path]] = defaultdict(set)
     for role, path in generated:
-        values = [_values(state, role, path) for state in (states[0], states[2])]
+        values = [_values(found, role, path) for found in (states[0], states[2])]
         if all(values) and all(isinstance(value, str) and not is_time(value) for value in (*values[0], *values[1])):
             paths[role].add(path)
     changed = _changed(first, names, {role: frozenset(found) for role, found in paths.items()})
@@ -65,7 +85,8 @@ def judged(run: Run, reference: Reference) -> tuple[str, ...]:
         return (run.session.violation,)
     if run.error is not None:
         return (_error_text(run.error),)
-    found = [*_differences(State(run.entries, reference.names), reference)]
+    found = [*_differences(State(run.entries, reference.names), END, reference)]
+    found += _earlier(run, reference) if not found else ()
     found += _extra_deletes(run, reference)
     found += _regenerated(run, reference)
     writes = sum(1 for step in run.session.steps if step.point == "write")
@@ -74,16 +95,29 @@ def judged(run: Run, reference: Reference) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _differences(state: State, reference: Reference) -> Iterator[str]:
-    expected = reference.state.objects
+def _earlier(run: Run, reference: Reference) -> Iterator[str]:
+    """The first difference of a state in which all was idle."""
+    for number, entries in run.session.snapshots.items():
+        if number not in reference.states:
+            continue
+        found = [*_differences(State(entries, reference.names), number, reference)]
+        if found:
+            yield from (f"{text}, at run_until_idle {number}" for text in found)
+            return
+
+
+def _differences(state: State, number: int, reference: Reference) -> Iterator[str]:
+    expected = reference.states[number].objects
     for role, wanted in expected.items():
         found = state.objects.get(role, [])
+        if role in reference.loose:
+            continue
         if not found:
             yield f"{role}: missing"
         elif len(found) != len(wanted):
             yield f"{role}: {counted(len(found), 'object')} instead of {len(wanted)}"
-    for role, found in state.objects.items():
-        if role not in expected:
+    for role in state.objects:
+        if role not in expected and role not in reference.loose:
             yield f"{role}: left behind, and not there without faults"
     for role, wanted in expected.items():
         found = state.objects.get(role, [])
@@ -91,8 +125,31 @@ def _differences(state: State, reference: Reference) -> Iterator[str]:
             yield from _fields(role, found, wanted, reference.masks)
 
 
+def _all_of(run: Run) -> list[Sequence[Entry]]:
+    return [*run.session.snapshots.values(), run.entries]
+
+
+def _states(run: Run, names: Names) -> dict[int, State]:
+    found = {number: State(entries, names) for number, entries in run.session.snapshots.items()}
+    return found | {END: State(run.entries, names)}
+
+
+def _all_masks(first: dict[int, State], second: dict[int, State]) -> Iterator[tuple[str, Path]]:
+    for number in first.keys() & second.keys():
+        yield from _masks(first[number], second[number])
+
+
+def _all_loose(first: dict[int, State], second: dict[int, State]) -> Iterator[str]:
+    """The roles with another number of objects in one of two undisturbed runs."""
+    for number in first.keys() & second.keys():
+        one, other = first[number].objects, second[number].objects
+        yield from (role for role in one.keys() | other.keys() if len(one.get(role, ())) != len(other.get(role, ())))
+
+
 def _fields(role: str, found: list[Flat], wanted: list[Flat], masks: frozenset[tuple[str, Path]]) -> Iterator[str]:
-    pairs = zip(*(sorted((_masked(role, one, masks) for one in side), key=repr) for side in (found, wanted)), strict=True)
+    pairs = zip(
+        *(sorted((_masked(role, one, masks) for one in side), key=repr) for side in (found, wanted)), strict=True
+    )
     for number, (one, other) in enumerate(pairs):
         if number and role.endswith("*"):
             return  # the first one shows it
@@ -118,8 +175,8 @@ def _masks(first: State, second: State) -> Iterator[tuple[str, Path]]:
                     yield role, path
 
 
-def _values(state: State, role: str, path: Path) -> list[Any]:
-    return [one[path] for one in state.objects.get(role, ()) if path in one]
+def _values(states: dict[int, State], role: str, path: Path) -> list[Any]:
+    return [one[path] for state in states.values() for one in state.objects.get(role, ()) if path in one]
 
 
 def _deletes(run: Run, names: Names) -> Counter[str]:
@@ -158,7 +215,7 @@ def _changed(run: Run, names: Names, paths: dict[str, frozenset[Path]]) -> dict[
         role = names.role(document) if document is not None else ""
         if document is None or role not in paths:
             continue
-        values = State((entry,), names).objects.get(role, [{}])[0]
+        values = flat(document, {})
         for path in paths[role] & values.keys():
             key = document["metadata"]["uid"], path
             if seen.setdefault(key, values[path]) != values[path]:

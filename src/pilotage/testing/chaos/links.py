@@ -162,7 +162,9 @@ class Link(TransportWrapper):
                 self._life.kill()
                 await self.passable()
             case "conflict":
-                raise Conflict("injected by chaos: the object has been modified; please apply your changes to the latest")
+                raise Conflict(
+                    "injected by chaos: the object has been modified; please apply your changes to the latest"
+                )
             case "refused":
                 raise Timeout("injected by chaos: the request did not complete within the allotted time")
             case "internal":

@@ -17,8 +17,8 @@ from pilotage.testing.chaos.environment import ChaosEnvironment
 from pilotage.testing.chaos.invariants import Invariant, declared_in
 from pilotage.testing.chaos.plan import Plan
 from pilotage.testing.chaos.seeding import ChaosLoop, seeded
-from pilotage.testing.chaos.session import OWN, Session
-from pilotage.testing.chaos.storage import Template, resource_of
+from pilotage.testing.chaos.session import Session
+from pilotage.testing.chaos.storage import Template
 from pilotage.testing.environment import Environment
 from pilotage.testing.testloop import within
 
@@ -70,7 +70,7 @@ class ScenarioRunner:
 
     def run(self, plan: Plan, *, on_other_day: bool = False) -> Run:
         loop = ChaosLoop(plan.seed, on_other_day=on_other_day)
-        session = Session(plan, loop, template(), self._invariants)
+        session = Session(plan, loop, template(), self._invariants, dawdles=on_other_day)
         with seeded(plan.seed, loop), quiet(loop), asyncio.Runner(loop_factory=lambda: loop) as runner:
             error = runner.run(self._once(session))
         return finished(session, error)
@@ -91,9 +91,7 @@ async def _body(scenario: Scenario, environment: Environment) -> None:
 
 def finished(session: Session, error: BaseException | None) -> Run:
     """The run of a session that has ended."""
-    written = [entry for entry in session.storage.entries() if entry.revision > session.baseline]
-    kept = [entry for entry in written if resource_of(entry.key) not in OWN]
-    return Run(session.plan, session, kept, error)
+    return Run(session.plan, session, session.entries(), error)
 
 
 def check_no_loop() -> None:

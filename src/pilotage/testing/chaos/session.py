@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pilotage.rest import APIRequest, Verb
 from pilotage.rest.request import READS
-from pilotage.storage.interface import Event
+from pilotage.storage.interface import Entry, Event
 from pilotage.testing.chaos.faults import Fault, Point
 from pilotage.testing.chaos.invariants import Invariant, Objects, broken
 from pilotage.testing.chaos.plan import Plan
@@ -60,6 +60,10 @@ class Session:
     invariants: tuple[Invariant, ...] = ()
     steps: list[Step] = field(default_factory=list)
     commits: list[Event] = field(default_factory=list)
+    snapshots: dict[int, list[Entry]] = field(default_factory=dict)
+    """The objects that the scenario has written, each time that it has waited until all is idle."""
+    dawdles: bool = False
+    """Whether the test takes its time whenever all is idle: a state that changes then depends on time."""
     histories: list[History] = field(default_factory=list)
     watched: set[str] = field(default_factory=set)
     """The resources that caches of the program watch."""
@@ -135,6 +139,11 @@ class Session:
             return None
         before = versions[-back] - 1
         return before if before >= max(1, self.storage.oldest, self.baseline) else None
+
+    def entries(self) -> list[Entry]:
+        """The objects that were written in this run."""
+        found = (entry for entry in self.storage.entries() if entry.revision > self.baseline)
+        return [entry for entry in found if resource_of(entry.key) not in OWN]
 
     # Faults in force
 

@@ -63,9 +63,11 @@ class State:
             found.sort(key=_text)
 
 
-def names_of(first: Sequence[Entry], second: Sequence[Entry]) -> Names:
-    """The names that two runs with different seeds have in common."""
-    titles = [{title_of(one): _place(one) for one in _documents(entries)} for entries in (first, second)]
+def names_of(first: Iterable[Sequence[Entry]], second: Iterable[Sequence[Entry]]) -> Names:
+    """The names that two runs with different seeds have in common, each given as its states."""
+    titles = [
+        {title_of(one): _place(one) for state in states for one in _documents(state)} for states in (first, second)
+    ]
     fixed = titles[0].keys() & titles[1].keys()
     generated = {place for found in titles for title, place in found.items() if title not in fixed}
     return Names(frozenset(fixed), frozenset(generated))

@@ -109,7 +109,7 @@ class _ItemRunner:
 
     def run(self, plan: Plan, *, on_other_day: bool = False) -> Run:
         item, loop = self._item, ChaosLoop(plan.seed, on_other_day=on_other_day)
-        session = Session(plan, loop, template(), self._invariants)
+        session = Session(plan, loop, template(), self._invariants, dawdles=on_other_day)
         item.stash[SESSION] = session
         try:
             with seeded(plan.seed, loop), quiet(loop):
