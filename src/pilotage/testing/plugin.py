@@ -91,6 +91,13 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         help="how long each test with the marker pilotage_chaos looks for failures",
     )
     group.addoption(
+        "--pilotage-chaos-plans",
+        metavar="N",
+        type=int,
+        default=None,
+        help="how many plans each test with the marker pilotage_chaos tries; it replaces the number of the marker",
+    )
+    group.addoption(
         "--pilotage-chaos-plan",
         metavar="FILE",
         type=Path,

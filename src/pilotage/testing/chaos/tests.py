@@ -68,16 +68,20 @@ def verdict_of(item: pytest.Item, plans: int) -> Verdict:
     try:
         if option.pilotage_chaos_plan is not None:
             return Verdict(failure=_replayed(runner, option.pilotage_chaos_plan))
-        most, seconds = STRENGTHS.get(option.pilotage_chaos, (plans, None))
-        if most is None:
-            most = _WITHOUT_LIMIT
-        seconds = option.pilotage_chaos_seconds or seconds
+        most, seconds = _limits(option, plans)
         seed = int(option.pilotage_seed) or 1
-        report = explored(runner, min(most, plans) if option.pilotage_chaos == "quick" else most, seed, seconds)
+        report = explored(runner, most, seed, seconds)
     except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
         return Verdict(error=error)
     _save(report, option.pilotage_report)
     return Verdict(report=report)
+
+
+def _limits(option: Any, plans: int) -> tuple[int, float | None]:
+    """The most plans, and seconds, for a test that asks for a number of plans."""
+    most, seconds = STRENGTHS.get(option.pilotage_chaos, (plans, None))
+    most = min(most, plans) if most is not None else _WITHOUT_LIMIT
+    return option.pilotage_chaos_plans or most, option.pilotage_chaos_seconds or seconds
 
 
 def _replayed(runner: _ItemRunner, path: Path) -> Failure | None:
