@@ -141,7 +141,8 @@ class _Plain(Documents):
         if "pattern" in schema or "format" in schema:
             return super()._text(schema, path)
         word = self._random.choice(_WORDS)
-        return (word * (schema.get("minLength", 0) // len(word) + 1))[: schema.get("maxLength", len(word) * 50)]
+        least, most = int(schema.get("minLength", 0)), int(schema.get("maxLength", 1000))
+        return (word * (least // len(word) + 1))[:most]
 
     def _integer(self, schema: Document) -> int:
         least = max(int(schema.get("minimum", 1)), -5)
@@ -156,7 +157,7 @@ def _is_valid(document: Document, schema: Document) -> bool:
 
 
 def _applied(document: Document, edit: Edit) -> Document:
-    changed = copied(document)
+    changed: Document = copied(document)
     parent = changed
     *path, name = edit.path.split(".")
     for step in path:

@@ -50,6 +50,10 @@ class ChaosEnvironment(Environment):
                 "`async with env.running(setup):`"
             )
         self._check_outside()
+        if self._program is not None:
+            raise InvalidDefinition(
+                "a program runs already in this environment: set up all its controllers in one setup"
+            )
         program = self._program = Program(self.cluster, self.session, setup, self._options, self._new_manager)
         program.begin()
         try:
@@ -156,7 +160,7 @@ class _Actions(TransportWrapper):
         super().__init__(inner)
         self._session = session
 
-    async def call(self, request: APIRequest) -> Response:  # type: ignore[override]  # a coroutine, as the interface has
+    async def call(self, request: APIRequest) -> Response:
         key = f"{request.namespace}/{request.name}".strip("/")
         what = f"{request.verb.value} {resource_name(request)} {key}".strip()
         if request.verb is Verb.GET:

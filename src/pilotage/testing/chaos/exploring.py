@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace as with_fields
 
-from pilotage.testing.chaos.faults import Fault
+from pilotage.errors import InvalidDefinition
+from pilotage.testing.chaos.faults import KINDS, Fault
 from pilotage.testing.chaos.judging import Reference, judged, reference_of
 from pilotage.testing.chaos.learning import Faults, faults_of
 from pilotage.testing.chaos.plan import Plan
@@ -35,16 +36,20 @@ def explore(
     seed: int = 1,
     *,
     seconds: float | None = None,
+    faults: Collection[str] = (),
     options: ManagerOptions | None = None,
     invariants: Sequence[Invariant] = (),
 ) -> Report:
     """Run a scenario `plans` times, each time with other faults, and report the runs that end otherwise than without.
 
-    All random choices follow the `seed`. `seconds` ends it earlier. `options` are the options of the manager, and
-    `invariants` are checked after every write, as the functions that are declared in the module of the scenario.
-    Raises the error of the scenario if it fails without faults.
+    All random choices follow the `seed`. `seconds` ends it earlier. `faults` are the kinds of faults to try, such as
+    `killed-after`; all, unless some are given. `options` are the options of the manager, and `invariants` are checked
+    after every write, as the functions that are declared in the module of the scenario. Raises the error of the
+    scenario if it fails without faults.
     """
-    return explored(ScenarioRunner(scenario, options, invariants), plans, seed, seconds)
+    if unknown := sorted({*faults} - KINDS.keys()):
+        raise InvalidDefinition(f"unknown faults: {', '.join(unknown)}; there are: {', '.join(KINDS)}")
+    return explored(ScenarioRunner(scenario, options, invariants), plans, seed, seconds, faults)
 
 
 def replay(
@@ -63,11 +68,15 @@ def replayed(plan: Plan, runner: Runner) -> Failure | None:
     return _failure(runner.run(plan), _learned(runner, plan.seed))
 
 
-def explored(runner: Runner, plans: int, seed: int, seconds: float | None = None) -> Report:
+def explored(
+    runner: Runner, plans: int, seed: int, seconds: float | None = None, kinds: Collection[str] = ()
+) -> Report:
     """Explore what a runner runs."""
     began = time.perf_counter()
     reference = _learned(runner, seed)
     faults = faults_of(reference.run.session)
+    if kinds:
+        faults.single = [fault for fault in faults.single if fault.kind in kinds]
     found = _Exploration(runner, reference)
     with many_runs() as ended:
         for plan in _plans(faults, seed, runner.name, found.failing):
@@ -169,6 +178,14 @@ def _smaller(plan: Plan, seed: int) -> Iterator[Plan]:
         yield with_fields(plan, seed=seed)
 
 
+def _apart(faults: Iterable[Fault]) -> list[Fault]:
+    """The faults without a second one at the same point of the run."""
+    found: dict[object, Fault] = {}
+    for fault in faults:
+        found.setdefault((fault.point, fault.resource if fault.point == "event" else "", fault.at), fault)
+    return [*found.values()]
+
+
 def _plans(faults: Faults, seed: int, name: str, failing: set[Fault]) -> Iterator[Plan]:
     """The single faults, then pairs without end."""
     single = faults.single
@@ -178,7 +195,7 @@ def _plans(faults: Faults, seed: int, name: str, failing: set[Fault]) -> Iterato
     number = 0
     while single:
         number += 1
-        candidates = [fault for fault in random.sample(single, min(4, len(single))) if fault not in failing]
+        candidates = _apart(fault for fault in random.sample(single, min(6, len(single))) if fault not in failing)
         other = seed if number % _OTHER_SEEDS else seed + 1 + random.randrange(1000)
         if not candidates and failing.issuperset(single):
             return

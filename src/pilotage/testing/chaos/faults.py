@@ -53,6 +53,8 @@ KINDS = {kind.name: kind for kind in _KINDS}
 HOLD_SECONDS = 5.0
 """How long events are held back, and a program is not running. Shorter than a watch may be silent."""
 SLOW_SECONDS = 20.0
+LATENCY_SECONDS = 0.1
+"""What a write takes while a fault is in force."""
 CLOCK_SECONDS = 3600.0
 MOST_BACK = 16
 """How many versions of a kind a cache may be behind after a restart."""

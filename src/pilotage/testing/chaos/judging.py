@@ -65,8 +65,9 @@ def reference_of(first: Run, again: Run, other: Run) -> Reference:
     states = [_states(run, names) for run in (first, again, other)]
     generated = frozenset(_all_masks(states[0], states[2]))
     masks = generated | frozenset(_all_masks(states[0], states[1]))
-    reference = Reference(first, names, states[0], masks, {}, _deletes(first, names), (*_doubts(first, again),))
+    reference = Reference(first, names, states[0], masks, deletes=_deletes(first, names))
     reference.loose = frozenset(_all_loose(states[0], states[2]))
+    reference.doubts = (*_doubts(first, again),)
     paths: dict[str, set[Path]] = defaultdict(set)
     for role, path in generated:
         values = [_values(found, role, path) for found in (states[0], states[2])]
@@ -180,18 +181,30 @@ def _values(states: dict[int, State], role: str, path: Path) -> list[Any]:
 
 
 def _deletes(run: Run, names: Names) -> Counter[str]:
-    """How often the program deleted each object that has a fixed name."""
+    """How often the program deleted each object that has a fixed name. After the first fault, only objects that were
+    there before: what is made from an old state, and removed when the program sees the new one, does no harm."""
+    begun = _first_fault(run)
     gone = {event.revision: event for event in run.commits if event.entry is None}
     found: Counter[str] = Counter()
     for step in run.session.steps:
         if step.point != "write" or not step.verb.startswith("delete"):
             continue
         for revision in range(step.revision + 1, step.changed + 1):
-            event = gone.get(revision)
-            document = decoded(event.previous) if event is not None and event.previous is not None else None
-            if document is not None:
+            before = gone[revision].previous if revision in gone else None
+            document = decoded(before) if before is not None else None
+            if before is not None and document is not None and not 0 < begun < before.created:
                 found[names.role(document)] += 1
     return found
+
+
+def _first_fault(run: Run) -> int:
+    """The revision when the first fault had happened; 0 if there was none."""
+    last = 0
+    for step in run.session.steps:
+        if step.point == "fault":
+            return max(last, step.revision)
+        last = step.changed if step.point == "write" else 0
+    return 0
 
 
 def _extra_deletes(run: Run, reference: Reference) -> Iterator[str]:
@@ -237,13 +250,13 @@ def _doubts(first: Run, again: Run) -> Iterator[str]:
     for event, same in zip(first.commits, again.commits, strict=False):
         if event.entry is None or same.entry is None or event.entry.value == same.entry.value:
             continue
-        one, other = decoded(event.entry), decoded(same.entry)
-        if one is None or other is None:
+        document = decoded(event.entry)
+        if document is None or decoded(same.entry) is None:
             continue
         call = next((step for step in first.session.steps if step.revision < event.revision <= step.changed), None)
         sides = State((event.entry,), Names()), State((same.entry,), Names())
         fields = [path_text(path) for _, path in _masks(*sides)] or ["its bytes"]
-        what = f"{call.point} {call.number} ({call.what})" if call is not None else f"a write of {title_of(one)}"
+        what = f"{call.point} {call.number} ({call.what})" if call is not None else f"a write of {title_of(document)}"
         yield f"{what}: {', '.join(sorted(fields))}"
         return
     if len(first.session.steps) != len(again.session.steps):

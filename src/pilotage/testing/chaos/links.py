@@ -14,7 +14,7 @@ from pilotage.errors import Conflict, ConnectionLost, InternalError, ServiceUnav
 from pilotage.history.records import CURRENT
 from pilotage.meta.objects import header
 from pilotage.rest import APIRequest, Page, Response, Transport, TransportWrapper, Verb, WatchEvent
-from pilotage.testing.chaos.faults import CLOCK_SECONDS, SLOW_SECONDS, Fault
+from pilotage.testing.chaos.faults import CLOCK_SECONDS, LATENCY_SECONDS, SLOW_SECONDS, Fault
 from pilotage.testing.chaos.session import MOST_WRITES, OWN, Session, Step, is_write, resource_name, verb_of
 from pilotage.testing.chaos.streams import Streams
 
@@ -51,7 +51,7 @@ class Link(TransportWrapper):
         if not self._open.is_set():
             await self._open.wait()
 
-    async def call(self, request: APIRequest) -> Response:  # type: ignore[override]  # a coroutine, as the interface has
+    async def call(self, request: APIRequest) -> Response:
         await self.passable()
         if is_write(request):
             response = await self._write(request, lambda: self._inner.call(request))
@@ -121,6 +121,10 @@ class Link(TransportWrapper):
             reconcile=run,
             ordinal=self._session.ordinal(run) if run is not None else 0,
         )
+        if not self._session.is_calm:
+            # Else a program that acts on an old state again and again would do it without end, while no time passes.
+            await asyncio.sleep(LATENCY_SECONDS)
+            await self.passable()
         if step.number > MOST_WRITES:
             self._session.stopped = f"the program has written {MOST_WRITES:,} times"
             self._life.kill()
@@ -172,7 +176,7 @@ class Link(TransportWrapper):
             case "throttled":
                 raise TooManyRequests("injected by chaos: the server has received too many requests")
             case "slow":
-                with self._session.disturbed():
+                with self._session.disturbed(SLOW_SECONDS):
                     await asyncio.sleep(SLOW_SECONDS)
             case "clock":
                 self._session.loop.offset += timedelta(seconds=CLOCK_SECONDS)

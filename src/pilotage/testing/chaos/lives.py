@@ -48,13 +48,14 @@ class Life:
         self.started: asyncio.Task[None] | None = None
         self.next_stale: Fault | None = None
         self._program = program
+        self._cluster = program.cluster
         self._link: Link | None = None
         self._lag: Lag | None = None
 
     async def run(self) -> None:
         """Run until it is killed, cancelled or ended by an error, which is raised."""
         program = self._program
-        cluster = program.cluster.sibling()
+        cluster = self._cluster = program.cluster.sibling()
         cluster.writes = WriteTracker()  # a process knows its own writes alone
         cluster.wrap_transport(self._linked)
         async with program.new_manager(cluster, program.options) as manager:
@@ -100,8 +101,8 @@ class Life:
         return self._lag is not None and self._lag.is_behind
 
     def _linked(self, transport: Transport) -> Transport:
-        cluster = self._program.cluster
-        self._link = Link(transport, self._program.session, self, cluster.rest_mapper, cluster.writes)
+        program = self._program
+        self._link = Link(transport, program.session, self, self._cluster.rest_mapper, program.cluster.writes)
         return self._link
 
 
@@ -190,7 +191,7 @@ class Program:
         if self.life is life:
             self.life = None
             self._notify()
-            with self.session.disturbed():
+            with self.session.disturbed(RESTART_SECONDS):
                 await asyncio.sleep(RESTART_SECONDS)
                 self.session.say("the program is started again")
                 self.begin(life.next_stale)
@@ -201,7 +202,7 @@ class Program:
         return bool(self.session.hits) and harmless and self.session.lives < MOST_RESTARTS
 
     async def _take_over(self, life: Life, send: Callable[[], Awaitable[object]]) -> None:
-        with self.session.disturbed():
+        with self.session.disturbed(TAKEOVER_SECONDS):
             other = self.begin()
             await asyncio.sleep(TAKEOVER_SECONDS)
             self.session.say(f"the write of life {life.number} arrives, and life {other.number} leads")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -82,9 +82,8 @@ class Session:
         self._due: dict[tuple[str, str, int], list[Fault]] = defaultdict(list)
         for fault in self.plan.faults:
             self._due[fault.point, fault.resource if fault.point == "event" else "", fault.at].append(fault)
-        self._in_force = 0
-        self._calm = asyncio.Event()
-        self._calm.set()
+        self._in_force: dict[object, float] = {}  # with the times at which they end at the latest
+        self._calmed = asyncio.Event()
         self._versions: dict[str, list[int]] = defaultdict(list)
         self.baseline = 0
         self._ordinals: Counter[int] = Counter()
@@ -108,7 +107,8 @@ class Session:
     def hit(self, fault: Fault, what: str) -> None:
         """Note that a fault happens now."""
         self.hits.append(fault)
-        self.steps.append(Step("fault", len(self.hits), f"{fault.kind}: {what}", self.loop.time()))
+        text, now = f"{fault.kind}: {what}", self.loop.time()
+        self.steps.append(Step("fault", len(self.hits), text, now, revision=self.storage.revision))
 
     def say(self, what: str) -> None:
         """Note a consequence of a fault."""
@@ -149,23 +149,30 @@ class Session:
 
     @property
     def is_calm(self) -> bool:
-        return not self._in_force
+        return self._left() <= 0
 
     @contextmanager
-    def disturbed(self) -> Iterator[None]:
-        """A fault is in force in the block."""
-        self._in_force += 1
-        self._calm.clear()
+    def disturbed(self, seconds: float) -> Iterator[None]:
+        """A fault is in force in the block, for so long. (What a killed program has left open may never be closed.)"""
+        token = object()
+        self._in_force[token] = self.loop.time() + seconds
         try:
             yield
         finally:
-            self._in_force -= 1
-            if not self._in_force:
-                self._calm.set()
+            del self._in_force[token]
+            self._calmed.set()
 
     async def calm(self) -> None:
         """Wait until no fault is in force."""
-        await self._calm.wait()
+        while (left := self._left()) > 0:
+            self._calmed.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._calmed.wait()
+
+    def _left(self) -> float:
+        """The seconds until the faults that are in force end at the latest."""
+        return max(self._in_force.values(), default=0.0) - self.loop.time() if self._in_force else 0.0
 
 
 def is_write(request: APIRequest) -> bool:

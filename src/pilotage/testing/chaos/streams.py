@@ -63,7 +63,7 @@ class Streams:
 
     async def _from_the_past(self, request: APIRequest, version: int) -> AsyncIterator[WatchEvent]:
         """The collection at a version, and only later the events since then."""
-        with self._session.disturbed():
+        with self._session.disturbed(HOLD_SECONDS):
             page = await self._inner.list(_list_at(request, version))
             for item in page.items:
                 yield WatchEvent("ADDED", item)
@@ -100,7 +100,7 @@ class Streams:
     async def _with(self, fault: Fault, event: WatchEvent) -> AsyncIterator[WatchEvent]:
         """The events in place of one event that a fault happens to."""
         if fault.kind in ("late", "hidden"):
-            with self._session.disturbed():
+            with self._session.disturbed(HOLD_SECONDS):
                 await asyncio.sleep(HOLD_SECONDS)
         if fault.kind != "hidden":
             yield event
