@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 import pilotage as pt
-from pilotage.errors import ApiError, Conflict, NotFound
+from pilotage.errors import ApiError, Conflict
 from pilotage.testing import Environment, chaos
 from pilotage.types.core.v1 import ConfigMap, Secret
 
@@ -76,8 +76,6 @@ class StatusLast(Reconciler):
 class DeletesByName(Reconciler):
     """It deletes the claim of a Store that is being deleted, also if it belongs to the next Store of that name."""
 
-    checks_uid = False
-
     async def reconcile(self, request: pt.Request) -> None:
         store = await self.client.get(Store, request)
         if store.metadata.deletion_timestamp is not None:
@@ -87,19 +85,27 @@ class DeletesByName(Reconciler):
             store.metadata.finalizers.append(FINALIZER)
             await self.client.update(store)
         if await self.find(request.name) is None:
-            labels = {"uid": store.metadata.uid}
-            await self.client.create(ConfigMap(metadata=pt.ObjectMeta(name="main", namespace=NAMESPACE, labels=labels)))
+            config = self.config(store)
+            config.metadata.labels = {"uid": store.metadata.uid}
+            await self.client.create(config)
 
     async def clean_up(self, store: Store) -> None:
         claim = await self.find(store.metadata.name)
-        if claim is not None and (not self.checks_uid or claim.metadata.labels["uid"] == store.metadata.uid):
+        if claim is not None:
             await self.client.delete(claim)
         store.metadata.finalizers.remove(FINALIZER)
         await self.client.update(store)
 
 
 class DeletesByUid(DeletesByName):
-    checks_uid = True
+    """It asks the server for the claim, and whose it is."""
+
+    async def clean_up(self, store: Store) -> None:
+        claim = await self.manager.api_reader.find(ConfigMap, store.metadata.name, namespace=NAMESPACE)
+        if claim is not None and claim.metadata.labels["uid"] == store.metadata.uid:
+            await self.client.delete(claim)
+        store.metadata.finalizers.remove(FINALIZER)
+        await self.client.update(store)
 
 
 class NeedsDeleteEvent(Reconciler):
@@ -202,8 +208,11 @@ class GeneratesAgain(Reconciler):
 
 class KeepsPassword(GeneratesAgain):
     async def reconcile(self, request: pt.Request) -> None:
+        store = await self.client.get(Store, request)
         if await self.client.find(Secret, request.name, namespace=NAMESPACE) is None:
-            await super().reconcile(request)
+            secret = Secret(metadata=meta(), string_data={"password": self.password})
+            pt.set_controller_reference(store, secret)
+            await self.client.create(secret)
 
 
 Step = Callable[[pt.Client], Awaitable[object]]
@@ -270,6 +279,7 @@ def scenario_of(reconciler: type[Reconciler], steps: tuple[Step, ...], *, togeth
     async def scenario(env: Environment) -> None:
         await env.cluster.install(Store)
         async with env.running(setup):
+            await env.run_until_idle()
             for step in steps:
                 await step(env.client)
                 if not together:
@@ -278,5 +288,3 @@ def scenario_of(reconciler: type[Reconciler], steps: tuple[Step, ...], *, togeth
 
     return scenario
 
-
-__all__ = ["BUGS", "Bug", "NotFound", "scenario_of"]

@@ -58,6 +58,7 @@ class Operator:
             if self.with_workloads:
                 await exits.enter_async_context(env.workloads())
             async with env.running(self.setup):
+                await env.run_until_idle()
                 for sample in self.samples:
                     await _apply(env, sample)
                 await env.run_until_idle()
