@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pilotage.cluster.writes import WriteTracker
 from pilotage.errors import Conflict, ConnectionLost, InternalError, ServiceUnavailable, Timeout, TooManyRequests
-from pilotage.history.records import CURRENT
+from pilotage.history.runs import CURRENT
 from pilotage.meta.objects import header
 from pilotage.rest import APIRequest, Page, Response, Transport, TransportWrapper, Verb, WatchEvent
 from pilotage.testing.chaos.faults import CLOCK_SECONDS, LATENCY_SECONDS, SLOW_SECONDS, Fault

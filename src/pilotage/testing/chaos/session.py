@@ -19,7 +19,7 @@ from pilotage.testing.chaos.storage import RecordedStorage, Template, resource_o
 
 if TYPE_CHECKING:
     from pilotage.history.history import History
-    from pilotage.history.records import Run as Reconcile
+    from pilotage.history.runs import Run as Reconcile
 
 OWN = frozenset(("events", "events.events.k8s.io", "leases.coordination.k8s.io", "leasecandidates.coordination.k8s.io"))
 """Resources that the runtime itself writes. No fault is counted by them, and they are no part of an end state."""
