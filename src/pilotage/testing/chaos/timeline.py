@@ -79,6 +79,6 @@ class _Stories:
         if run is None:
             return None
         if id(run) not in self._found:
-            history = next((one for one in self._histories if run.journal.history is one), None)
+            history = next((one for one in self._histories if run.controller.history is one), None)
             self._found[id(run)] = history.stories.reconcile(run) if history is not None else None
         return self._found[id(run)]
