@@ -10,7 +10,7 @@ from typing import Any
 from pilotage.history.differences import shown
 from pilotage.manager.errors import NotIdle
 from pilotage.meta.text.counts import counted
-from pilotage.storage.interface import Entry
+from pilotage.storage.interface import Entry, Event
 from pilotage.testing.chaos.runs import Run
 from pilotage.testing.chaos.states import (
     Flat,
@@ -30,6 +30,10 @@ _MOST_WRITES = 10
 _SOME_WRITES = 100
 _MOST_FIELDS = 8
 
+
+_TERMINATING = b'"deletionTimestamp":'
+_WITHOUT_EFFECT = ("NotFound", "Conflict")
+"""Errors of deletes: what was deleted meanwhile, was deleted by others."""
 
 END = 0
 """The number of the state in the end."""
@@ -186,17 +190,24 @@ def _deletes(run: Run, names: Names) -> Counter[str]:
     """How often the program deleted each object that has a fixed name. After the first fault, only objects that were
     there before: what is made from an old state, and removed when the program sees the new one, does no harm."""
     begun = _first_fault(run)
-    gone = {event.revision: event for event in run.commits if event.entry is None}
     found: Counter[str] = Counter()
+    deleted = {event.revision: event.previous for event in run.commits if event.previous and _deletes_it(event)}
     for step in run.session.steps:
-        if step.point != "write" or not step.verb.startswith("delete"):
+        if step.point != "write" or not step.verb.startswith("delete") or step.error in _WITHOUT_EFFECT:
             continue
         for revision in range(step.revision + 1, step.changed + 1):
-            before = gone[revision].previous if revision in gone else None
+            before = deleted.get(revision)
             document = decoded(before) if before is not None else None
             if before is not None and document is not None and not 0 < begun < before.created:
                 found[names.role(document)] += 1
     return found
+
+
+def _deletes_it(event: Event) -> bool:
+    """Whether a commit removes an object, or marks it as terminating: one with finalizers is removed later, by others."""
+    if event.previous is None or _TERMINATING in event.previous.value:
+        return False
+    return event.entry is None or _TERMINATING in event.entry.value
 
 
 def _first_fault(run: Run) -> int:
