@@ -13,8 +13,12 @@ from pilotage.testing import Environment, chaos
 from pilotage.types.apps.v1 import StatefulSet, StatefulSetSpec
 from pilotage.types.core.v1 import (
     Container,
+    HostPathVolumeSource,
+    PersistentVolume,
     PersistentVolumeClaim,
     PersistentVolumeClaimSpec,
+    PersistentVolumeSpec,
+    Pod,
     PodSpec,
     PodTemplateSpec,
     VolumeResourceRequirements,
@@ -28,9 +32,11 @@ from pilotage.workloads.stages.stage import Document, Patch, ResourceRef, Step
 
 NAMESPACE = "default"
 NAME = "main"
+STORAGE = pt.Quantity("10Gi")
 REQUEST = pt.Request(NAME, NAMESPACE)
 
 Setup = Callable[[pt.Manager], Awaitable[None]]
+Scenario = chaos.Scenario
 Act = Callable[[Environment], Awaitable[object]]
 """What a user does, before all is idle again."""
 
@@ -43,7 +49,7 @@ class Bug:
     kind: Literal["crash", "stale", "own write", "unobserved", "loop"]
     broken: Setup
     fixed: Setup
-    scenario: Callable[[Setup], chaos.Scenario]
+    scenario: Callable[[Setup], Scenario]
     difference: str
     """A part of the difference that a report shows, with the object that is wrong."""
     prevented: bool = False
@@ -57,7 +63,7 @@ def meta(name: str = NAME, **labels: str) -> pt.ObjectMeta:
     return pt.ObjectMeta(name=name, namespace=NAMESPACE, labels=labels)
 
 
-def acted(setup: Setup, kinds: Sequence[type[pt.Resource]], acts: Sequence[Act], *, nodes: int = 0) -> chaos.Scenario:
+def acted(setup: Setup, kinds: Sequence[type[pt.Resource]], acts: Sequence[Act], *, nodes: int = 0) -> Scenario:
     """Users act one after the other, and all is idle in between. With simulated workloads if there are `nodes`."""
 
     async def scenario(env: Environment) -> None:
@@ -65,6 +71,7 @@ def acted(setup: Setup, kinds: Sequence[type[pt.Resource]], acts: Sequence[Act],
         async with AsyncExitStack() as exits:
             if nodes:
                 await env.client.create(copy_of(STORAGE_CLASS))
+                await env.client.create(copy_of(VOLUME))
                 await exits.enter_async_context(env.workloads(workloads(nodes)))
             await exits.enter_async_context(env.running(setup))
             for act in acts:
@@ -90,26 +97,44 @@ def patch(kind: type[pt.Resource], **spec: object) -> Act:
 
 
 def workloads(nodes: int) -> WorkloadOptions:
-    """What StatefulSets need, and a provisioner that binds claims."""
-    running = ("statefulset-controller", "scheduler", "kubelet")
+    """What StatefulSets need, and a provisioner that binds claims and resizes them."""
+    running = ("statefulset-controller", "node-lifecycle-controller", "scheduler", "kubelet")
     return WorkloadOptions(nodes=nodes, controllers=running, stages=(PROVISIONED,), events=False)
 
 
+def _storage(document: Document) -> dict[str, str]:
+    return {"storage": document["spec"]["resources"]["requests"]["storage"]}
+
+
 def _is_pending(document: Document) -> bool:
-    return document.get("status", {}).get("phase") != "Bound"
+    status = document.get("status", {})
+    return status.get("phase") != "Bound" or status.get("capacity") != _storage(document)
 
 
-def _bind(document: Document, moment: Moment) -> Step:
-    return Step((Patch("merge", {"status": {"phase": "Bound"}}, "status"),))
+def _provide(document: Document, moment: Moment) -> Step:
+    bound = {"metadata": {"annotations": {BIND_COMPLETED: "yes"}}, "spec": {"volumeName": VOLUME.metadata.name}}
+    status = {"phase": "Bound", "capacity": _storage(document)}
+    return Step((Patch("merge", bound), Patch("merge", {"status": status}, "status")))
 
 
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 STORAGE_CLASS = StorageClass(
     metadata=pt.ObjectMeta(name="growing"), provisioner="hall.pilotage.dev", allow_volume_expansion=True
 )
-PROVISIONED = NativeStage("provisioned", ResourceRef("v1", "PersistentVolumeClaim"), _bind, selects=_is_pending)
+VOLUME = PersistentVolume(
+    metadata=pt.ObjectMeta(name="disk"),
+    spec=PersistentVolumeSpec(
+        access_modes=["ReadWriteOnce"],
+        capacity={"storage": pt.Quantity("1Ti")},
+        host_path=HostPathVolumeSource(path="/disk"),
+        storage_class_name=STORAGE_CLASS.metadata.name,
+    ),
+)
+"""All claims are bound to it: which volume it is does not matter here."""
+PROVISIONED = NativeStage("provisioned", ResourceRef("v1", "PersistentVolumeClaim"), _provide, selects=_is_pending)
 
 
-def claim(name: str, storage: str, **labels: str) -> PersistentVolumeClaim:
+def claim(name: str, storage: pt.Quantity, **labels: str) -> PersistentVolumeClaim:
     resources = VolumeResourceRequirements(requests={"storage": storage})
     spec = PersistentVolumeClaimSpec(
         access_modes=["ReadWriteOnce"], resources=resources, storage_class_name=STORAGE_CLASS.metadata.name
@@ -117,7 +142,7 @@ def claim(name: str, storage: str, **labels: str) -> PersistentVolumeClaim:
     return PersistentVolumeClaim(metadata=pt.ObjectMeta(name=name, labels=labels), spec=spec)
 
 
-def stateful_set(owner: pt.Resource, replicas: int, *, storage: str = "10Gi", **labels: str) -> StatefulSet:
+def stateful_set(owner: pt.Resource, replicas: int, *, storage: pt.Quantity = STORAGE, **labels: str) -> StatefulSet:
     """A StatefulSet with the name of its owner, whose claims are `data-NAME-0` and so on, with these labels."""
     name = owner.metadata.name
     pod = PodSpec(containers=[Container(name="server", image="example.com/server:1")])
@@ -132,7 +157,13 @@ def stateful_set(owner: pt.Resource, replicas: int, *, storage: str = "10Gi", **
     return made
 
 
-def storage_of(obj: StatefulSet | PersistentVolumeClaim) -> str:
+def storage_of(obj: StatefulSet | PersistentVolumeClaim) -> pt.Quantity:
     """The storage that a claim, or the template of a StatefulSet, requests."""
     found = obj.spec.volume_claim_templates[0].spec if isinstance(obj, StatefulSet) else obj.spec
-    return str(found.resources.requests["storage"])
+    return found.resources.requests["storage"]
+
+
+@pt.enqueue_requests_from
+def owner_of_app(obj: PersistentVolumeClaim | Pod) -> list[pt.Request]:
+    """Maps a claim or a Pod to the object that its StatefulSet belongs to, by its label."""
+    return [pt.Request(obj.metadata.labels.get("app", ""), NAMESPACE)]

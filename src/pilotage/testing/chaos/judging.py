@@ -12,6 +12,7 @@ from pilotage.manager.errors import NotIdle
 from pilotage.meta.text.counts import counted
 from pilotage.storage.interface import Entry, Event
 from pilotage.testing.chaos.runs import Run
+from pilotage.testing.chaos.session import Step
 from pilotage.testing.chaos.states import (
     Flat,
     Names,
@@ -24,6 +25,7 @@ from pilotage.testing.chaos.states import (
     path_text,
     title_of,
 )
+from pilotage.testing.chaos.storage import resource_of
 
 _MOST_WRITES = 10
 """A run may have this many times the writes of the undisturbed one, and some more."""
@@ -32,7 +34,7 @@ _MOST_FIELDS = 8
 
 
 _TERMINATING = b'"deletionTimestamp":'
-_WITHOUT_EFFECT = ("NotFound", "Conflict")
+_WITHOUT_EFFECT = ("NotFound", "Conflict", "not sent")
 """Errors of deletes: what was deleted meanwhile, was deleted by others."""
 
 END = 0
@@ -191,20 +193,27 @@ def _deletes(run: Run, names: Names) -> Counter[str]:
     there before: what is made from an old state, and removed when the program sees the new one, does no harm."""
     begun = _first_fault(run)
     found: Counter[str] = Counter()
-    deleted = {event.revision: event.previous for event in run.commits if event.previous and _deletes_it(event)}
+    deletes = [event for event in run.commits if _deletes_it(event)]
     for step in run.session.steps:
         if step.point != "write" or not step.verb.startswith("delete") or step.error in _WITHOUT_EFFECT:
             continue
-        for revision in range(step.revision + 1, step.changed + 1):
-            before = deleted.get(revision)
+        for event in deletes:
+            before = event.previous if _is_of(event, step) else None
             document = decoded(before) if before is not None else None
             if before is not None and document is not None and not 0 < begun < before.created:
                 found[names.role(document)] += 1
     return found
 
 
+def _is_of(event: Event, step: Step) -> bool:
+    """Whether a commit happened while a write of the same object, or of all objects of its kind, was under way."""
+    if not step.revision < event.revision <= step.changed or resource_of(event.key) != step.resource:
+        return False
+    return step.verb == "delete all" or event.key.endswith(f"/{step.key}")
+
+
 def _deletes_it(event: Event) -> bool:
-    """Whether a commit removes an object, or marks it as terminating: one with finalizers is removed later, by others."""
+    """Whether a commit removes an object or, if it has finalizers and is removed later, marks it as terminating."""
     if event.previous is None or _TERMINATING in event.previous.value:
         return False
     return event.entry is None or _TERMINATING in event.entry.value

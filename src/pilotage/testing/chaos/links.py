@@ -117,6 +117,7 @@ class Link(TransportWrapper):
             what,
             resource_name(request),
             verb=verb_of(request),
+            key=f"{request.namespace}/{request.name}".strip("/"),
             life=self._life.number,
             reconcile=run,
             ordinal=self._session.ordinal(run) if run is not None else 0,
