@@ -105,5 +105,5 @@ BUG = kit.Bug(
     broken=setup_of(Broken),
     fixed=setup_of(Fixed),
     scenario=scenario,
-    difference='controller cassandracluster: default/main failed',
+    difference="controller cassandracluster: default/main failed",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Literal
@@ -108,7 +108,7 @@ def _storage(document: Document) -> dict[str, str]:
 
 def _is_pending(document: Document) -> bool:
     status = document.get("status", {})
-    return status.get("phase") != "Bound" or status.get("capacity") != _storage(document)
+    return bool(status.get("phase") != "Bound" or status.get("capacity") != _storage(document))
 
 
 def _provide(document: Document, moment: Moment) -> Step:
@@ -134,7 +134,7 @@ VOLUME = PersistentVolume(
 PROVISIONED = NativeStage("provisioned", ResourceRef("v1", "PersistentVolumeClaim"), _provide, selects=_is_pending)
 
 
-def claim(name: str, storage: pt.Quantity, **labels: str) -> PersistentVolumeClaim:
+def claim(name: str, storage: pt.Quantity, labels: dict[str, str]) -> PersistentVolumeClaim:
     resources = VolumeResourceRequirements(requests={"storage": storage})
     spec = PersistentVolumeClaimSpec(
         access_modes=["ReadWriteOnce"], resources=resources, storage_class_name=STORAGE_CLASS.metadata.name
@@ -142,7 +142,9 @@ def claim(name: str, storage: pt.Quantity, **labels: str) -> PersistentVolumeCla
     return PersistentVolumeClaim(metadata=pt.ObjectMeta(name=name, labels=labels), spec=spec)
 
 
-def stateful_set(owner: pt.Resource, replicas: int, *, storage: pt.Quantity = STORAGE, **labels: str) -> StatefulSet:
+def stateful_set(
+    owner: pt.Resource, replicas: int, *, storage: pt.Quantity = STORAGE, labels: Mapping[str, str] | None = None
+) -> StatefulSet:
     """A StatefulSet with the name of its owner, whose claims are `data-NAME-0` and so on, with these labels."""
     name = owner.metadata.name
     pod = PodSpec(containers=[Container(name="server", image="example.com/server:1")])
@@ -150,7 +152,7 @@ def stateful_set(owner: pt.Resource, replicas: int, *, storage: pt.Quantity = ST
         replicas=replicas,
         selector=LabelSelector(match_labels={"app": name}),
         template=PodTemplateSpec(metadata=pt.ObjectMeta(labels={"app": name}), spec=pod),
-        volume_claim_templates=[claim("data", storage, **({"app": name} | labels))],
+        volume_claim_templates=[claim("data", storage, {"app": name, **(labels or {})})],
     )
     made = StatefulSet(metadata=meta(name), spec=spec)
     pt.set_controller_reference(owner, made)
@@ -160,6 +162,8 @@ def stateful_set(owner: pt.Resource, replicas: int, *, storage: pt.Quantity = ST
 def storage_of(obj: StatefulSet | PersistentVolumeClaim) -> pt.Quantity:
     """The storage that a claim, or the template of a StatefulSet, requests."""
     found = obj.spec.volume_claim_templates[0].spec if isinstance(obj, StatefulSet) else obj.spec
+    assert found is not None
+    assert found.resources is not None
     return found.resources.requests["storage"]
 
 

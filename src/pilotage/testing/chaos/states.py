@@ -20,6 +20,8 @@ Flat = dict[Path, Any]
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$")
+_ADDRESS = re.compile(r"10\.244\.\d+\.\d+$")
+"""Of a simulated Pod: it depends on how many Pods there were before."""
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _VOLATILE = frozenset(("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"))
 _NOT_COMPARED = frozenset(("customresourcedefinitions.apiextensions.k8s.io",))
@@ -166,6 +168,8 @@ def _scalar(value: Any, roles: Mapping[str, str]) -> Any:
         return value
     if _TIME.match(value):
         return "(a time)"
+    if _ADDRESS.match(value):
+        return "(an address of a Pod)"
     if len(value) >= 36 and (found := _UID.search(value)) is not None:
         return value.replace(found[0], f"(uid of {roles.get(found[0], 'an object that does not exist')})")
     return value
