@@ -111,8 +111,8 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "pilotage_chaos(plans=50): run the test again for each plan of faults, with fixtures of its own; a run that ends "
-        "otherwise than the undisturbed one is a failure",
+        "pilotage_chaos(plans=50): run the test again for each plan of faults, with fixtures of its own; a run that "
+        "ends otherwise than the undisturbed one is a failure",
     )
     if config.option.pilotage_seed == "random":  # as a number, which the workers of pytest-xdist are given too
         config.option.pilotage_seed = str(random.randrange(2**31))  # noqa: S311 - not for secrets

@@ -287,4 +287,3 @@ def scenario_of(reconciler: type[Reconciler], steps: tuple[Step, ...], *, togeth
             await env.run_until_idle()
 
     return scenario
-

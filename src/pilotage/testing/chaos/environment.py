@@ -1,4 +1,4 @@
-"""The environment of a scenario under chaos: the test's own side of it has no faults, and the program has all of them."""
+"""The environment of a scenario under chaos: the program has the faults, and the test's own side has none."""
 
 from __future__ import annotations
 

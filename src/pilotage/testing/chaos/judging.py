@@ -266,7 +266,8 @@ def _doubts(first: Run, again: Run) -> Iterator[str]:
 
 
 def _error_text(error: BaseException) -> str:
-    text = f"{type(error).__name__}: {error}".removesuffix(": ")
+    first = next(iter(str(error).splitlines()), "")  # the other lines are for people, and have addresses
+    text = f"{type(error).__name__}: {first}".removesuffix(": ")
     if isinstance(error, NotIdle):
         return f"it does not become idle: {error}"
     return f"the test fails: {text}"

@@ -146,7 +146,7 @@ def _flatten(value: Any, path: Path, found: Flat, roles: Mapping[str, str], gene
     elif path[-1] == "observedGeneration":
         found[path] = "current" if value == generation else value
     else:
-        found[path] = _scalar(value, roles)
+        found[path] = _scalar(value, roles, is_owner=path[-1] == "uid" and "ownerReferences" in path)
 
 
 def _named(items: list[Any]) -> Iterator[tuple[str, Any]]:
@@ -161,14 +161,15 @@ def _named(items: list[Any]) -> Iterator[tuple[str, Any]]:
     yield from ((str(number), item) for number, item in enumerate(items))
 
 
-def _scalar(value: Any, roles: Mapping[str, str]) -> Any:
+def _scalar(value: Any, roles: Mapping[str, str], *, is_owner: bool) -> Any:
     if not isinstance(value, str):
         return value
     if _TIME.match(value):
         return "(a time)"
-    if len(value) >= 36 and (found := _UID.search(value)) is not None:
-        return value.replace(found[0], f"(uid of {roles.get(found[0], 'an object that does not exist')})")
-    return value
+    found = _UID.search(value) if len(value) >= 36 else None
+    if found is None or (found[0] not in roles and not is_owner):
+        return value
+    return value.replace(found[0], f"(uid of {roles.get(found[0], 'an object that does not exist')})")
 
 
 def _text(found: Flat) -> str:
