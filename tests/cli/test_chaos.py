@@ -43,7 +43,8 @@ def deployment(shop: Shop) -> Deployment:
     )
     meta = pt.ObjectMeta(name=shop.metadata.name, namespace=shop.metadata.namespace)
     selector = LabelSelector(match_labels=labels)
-    return Deployment(metadata=meta, spec=DeploymentSpec(replicas=shop.spec.replicas, selector=selector, template=template))
+    spec = DeploymentSpec(replicas=shop.spec.replicas, selector=selector, template=template)
+    return Deployment(metadata=meta, spec=spec)
 
 
 def config(shop: Shop) -> ConfigMap:

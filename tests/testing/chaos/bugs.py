@@ -223,7 +223,8 @@ async def create_store(client: pt.Client) -> object:
 
 
 async def delete_store(client: pt.Client) -> object:
-    return await client.delete(Store, "main", namespace=NAMESPACE)
+    await client.delete(Store, "main", namespace=NAMESPACE)
+    return None
 
 
 async def create_login(client: pt.Client) -> object:

@@ -46,7 +46,7 @@ def test_each_edit_changes_one_field_within_the_bounds_of_the_schema() -> None:
     found = chaos.edits(Pool, sample=SAMPLE, count=30)
     assert found.first == SAMPLE
     assert len(found.edits) == 30
-    values = {edit.path: set() for edit in found.edits}
+    values: dict[str, set[str]] = {edit.path: set() for edit in found.edits}
     for edit in found.edits:
         values[edit.path].add(str(edit.new))
     assert values["spec.replicas"] <= {"1", "2", "3"}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pilotage.testing import chaos
-from tests.testing.chaos.examples import OPERATORS, scenario_of
+from tests.faults.operators import OPERATORS
+from tests.testing.chaos.examples import scenario_of
 
 ALARMS = {"chaospod": "it deletes a Pod whenever it does not know its time: that is what it is for"}
 

@@ -46,7 +46,8 @@ async def setup(manager: pt.Manager) -> None:
 
 async def copy(env: Environment) -> None:
     async with env.running(setup):
-        await env.client.create(ConfigMap(metadata=pt.ObjectMeta(name="one", namespace="default"), data={"copy": "yes"}))
+        meta = pt.ObjectMeta(name="one", namespace="default")
+        await env.client.create(ConfigMap(metadata=meta, data={"copy": "yes"}))
         await env.run_until_idle()
 
 

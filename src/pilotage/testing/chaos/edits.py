@@ -77,7 +77,7 @@ def _generated(kind: type[Resource], definition: Document, schema: Document, ran
 
 def _sequence(first: Document, schema: Document, random: Random, count: int) -> Iterator[Edit]:
     """Edits of one document after the other; every third one goes back to what was there before."""
-    current, last = copied(first), None
+    current, last, used = copied(first), None, set[str]()
     for number in range(count):
         if last is not None and number % 3 == 2:
             edit = Edit(last.path, last.new, last.old, _merge_patch(last.path, last.old))
@@ -85,7 +85,8 @@ def _sequence(first: Document, schema: Document, random: Random, count: int) -> 
             candidates = [*_candidates(current, schema, random)]
             if not candidates:
                 return
-            edit = random.choice(candidates)
+            edit = random.choice([one for one in candidates if one.path not in used] or candidates)
+            used.add(edit.path)
         current = _applied(current, edit)
         yield edit
         last = edit

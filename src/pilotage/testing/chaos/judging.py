@@ -29,6 +29,8 @@ _MOST_WRITES = 10
 """A run may have this many times the writes of the undisturbed one, and some more."""
 _SOME_WRITES = 100
 _MOST_FIELDS = 8
+_REGISTERED = frozenset(("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"))
+"""Kinds whose objects a program registers when it starts, and removes when it ends."""
 
 
 END = 0
@@ -194,7 +196,9 @@ def _deletes(run: Run, names: Names) -> Counter[str]:
         for revision in range(step.revision + 1, step.changed + 1):
             before = gone[revision].previous if revision in gone else None
             document = decoded(before) if before is not None else None
-            if before is not None and document is not None and not 0 < begun < before.created:
+            if before is None or document is None or document["kind"] in _REGISTERED:
+                continue
+            if not 0 < begun < before.created:
                 found[names.role(document)] += 1
     return found
 

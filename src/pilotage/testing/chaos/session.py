@@ -80,6 +80,8 @@ class Session:
         self.hits: list[Fault] = []
         self.lives = 0
         self.baseline = 0
+        self.is_over = False
+        """Whether the scenario has ended the program: no fault happens while it stops."""
         self.violation = ""
         """The first invariant that did not hold."""
         self.stopped = ""

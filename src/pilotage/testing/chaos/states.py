@@ -25,6 +25,18 @@ _VOLATILE = frozenset(("uid", "resourceVersion", "generation", "creationTimestam
 _NOT_COMPARED = frozenset(("customresourcedefinitions.apiextensions.k8s.io",))
 _OF_CONTROLLERS = frozenset(("ReplicaSet", "ControllerRevision", "EndpointSlice", "Endpoints", "Pod"))
 """Kinds whose objects the controllers of Kubernetes make and replace: of these the Pods alone are counted."""
+_ASSIGNED: Mapping[str, frozenset[Path]] = {
+    "Service": frozenset((("spec", "clusterIP"), ("spec", "clusterIPs"))),
+    "Node": frozenset(("status", name) for name in ("conditions", "images", "allocatable", "volumesAttached")),
+    "Pod": frozenset(
+        (
+            *(("status", name) for name in ("podIP", "podIPs", "hostIP", "hostIPs", "containerStatuses")),
+            ("status", "initContainerStatuses"),
+            ("spec", "nodeName"),
+        )
+    ),
+}
+"""Fields that the server, the scheduler and nodes fill in the order in which objects are made."""
 _REVISION = "deployment.kubernetes.io/revision"
 _NAMES = ("type", "name", "containerPort", "port", "uid")
 """Fields that identify the items of a list, whatever their order."""
@@ -87,9 +99,9 @@ def flat(document: Document, roles: Mapping[str, str]) -> Flat:
     if "annotations" in kept:
         kept["annotations"] = {name: text for name, text in kept["annotations"].items() if name != _REVISION}
     found: Flat = {}
-    generation = metadata.get("generation")
-    _flatten({**document, "metadata": kept}, (), found, roles, generation)
-    return found
+    _flatten({**document, "metadata": kept}, (), found, roles, metadata.get("generation"))
+    paths = _ASSIGNED.get(document["kind"], ())
+    return {path: value for path, value in found.items() if path[:2] not in paths} if paths else found
 
 
 def values_at(document: Document, paths: Iterable[Path]) -> dict[Path, Any]:
