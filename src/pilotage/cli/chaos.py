@@ -1,4 +1,4 @@
-"""`pilotage chaos`: tests, or a whole operator, under crashes, lost answers, conflicts, stale reads and missed events."""
+"""`pilotage chaos`: tests, or a whole operator, under crashes, conflicts, stale reads and other faults."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def register(subparsers: Any) -> None:
         subparsers,
         "chaos",
         "look for failures of an operator under crashes, stale reads and other faults",
-        "Run tests, or a whole operator, again and again on an API server in memory and in virtual time, each time with "
-        "other faults: killed at a write, a lost answer, a conflict, a cache behind after a restart, a missed event. "
-        "TEST is what pytest takes; every test in it with pilotage_env is run with faults. With -f, TEST is the program "
-        "instead, as `pilotage run` takes it: the objects of the files are applied, edited and deleted. The exit code "
-        "is 6 if a plan of faults leads to another end.",
+        "Run tests, or a whole operator, again and again on an API server in memory and in virtual time, each time "
+        "with other faults: killed at a write, a lost answer, a conflict, a cache behind after a restart, a missed "
+        "event. TEST is what pytest takes; every test in it with pilotage_env is run with faults. With -f, TEST is the "
+        "program instead, as `pilotage run` takes it: the objects of the files are applied, edited and deleted. The "
+        "exit code is 6 if a plan of faults leads to another end.",
         "pilotage chaos tests/test_vault.py",
         "pilotage chaos operator.py -f samples/",
         "pilotage chaos operator.py -f samples/ --replay plans/operator.1.plan.json",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 _FIXTURE = "pilotage_env"
+_CHAOS_SECTION = "pilotage chaos"
 _LONGEST_NAME = 150
 _LOOP_FIXTURE = "_pilotage_loop"
 _LOOP = pytest.StashKey["TestLoop"]()
@@ -111,8 +112,8 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "pilotage_chaos(plans=50): run the test again for each plan of faults, with fixtures of its own; a run that ends "
-        "otherwise than the undisturbed one is a failure",
+        "pilotage_chaos(plans=50): run the test again for each plan of faults, with fixtures of its own; a run that "
+        "ends otherwise than the undisturbed one is a failure",
     )
     if config.option.pilotage_seed == "random":  # as a number, which the workers of pytest-xdist are given too
         config.option.pilotage_seed = str(random.randrange(2**31))  # noqa: S311 - not for secrets
@@ -248,6 +249,10 @@ def pytest_runtest_makereport(
 
             item.stash.setdefault(ERROR, call.excinfo.value)
         return report
+    if _is_judged(item) and call.when == "call" and report.passed:
+        from pilotage.testing.chaos.tests import VERDICT
+
+        report.sections.append((_CHAOS_SECTION, str(item.stash[VERDICT].report or "")))
     environment = item.stash.get(_ENVIRONMENT, None)
     if report.failed and environment is not None and not _is_judged(item):
         report.sections.append(("pilotage", _report(environment, item.config)))
@@ -256,6 +261,16 @@ def pytest_runtest_makereport(
         if (folder := item.config.option.pilotage_report) is not None and call.when != "teardown":
             report.sections.append(("pilotage report", _written_page(environment, item, folder, report.longreprtext)))
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """With --pilotage-chaos, also the reports of tests that pass are shown."""
+    if config.option.pilotage_chaos is None:
+        return
+    for report in terminalreporter.getreports("passed"):
+        for name, text in report.sections:
+            if name == _CHAOS_SECTION:
+                terminalreporter.write_line(text)
 
 
 @contextmanager

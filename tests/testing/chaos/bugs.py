@@ -223,7 +223,8 @@ async def create_store(client: pt.Client) -> object:
 
 
 async def delete_store(client: pt.Client) -> object:
-    return await client.delete(Store, "main", namespace=NAMESPACE)
+    await client.delete(Store, "main", namespace=NAMESPACE)
+    return None
 
 
 async def create_login(client: pt.Client) -> object:
@@ -287,4 +288,3 @@ def scenario_of(reconciler: type[Reconciler], steps: tuple[Step, ...], *, togeth
             await env.run_until_idle()
 
     return scenario
-

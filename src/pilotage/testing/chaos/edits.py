@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any
@@ -15,6 +16,8 @@ from pilotage.schema.structural.schema import StructuralSchema
 from pilotage.testing.documents import Documents
 
 _MOST_DEPTH = 6
+_FORMS = ("1", "1Gi", "1.0.0", "v1", "10s", "10.0.0.1", "example.com")
+"""Texts for fields with a pattern that no word has."""
 _WORDS = ("alpha", "beta", "gamma", "delta", "omega")
 
 
@@ -74,7 +77,7 @@ def _generated(kind: type[Resource], definition: Document, schema: Document, ran
 
 def _sequence(first: Document, schema: Document, random: Random, count: int) -> Iterator[Edit]:
     """Edits of one document after the other; every third one goes back to what was there before."""
-    current, last = copied(first), None
+    current, last, used = copied(first), None, set[str]()
     for number in range(count):
         if last is not None and number % 3 == 2:
             edit = Edit(last.path, last.new, last.old, _merge_patch(last.path, last.old))
@@ -82,7 +85,8 @@ def _sequence(first: Document, schema: Document, random: Random, count: int) -> 
             candidates = [*_candidates(current, schema, random)]
             if not candidates:
                 return
-            edit = random.choice(candidates)
+            edit = random.choice([one for one in candidates if one.path not in used] or candidates)
+            used.add(edit.path)
         current = _applied(current, edit)
         yield edit
         last = edit
@@ -138,6 +142,10 @@ class _Plain(Documents):
     """Values without odd texts: an edit is for the program, not for its parsers."""
 
     def _text(self, schema: Document, path: str) -> str:
+        if "pattern" in schema:
+            found = [word for word in (*_WORDS, *_FORMS) if re.search(schema["pattern"], word)]
+            if found:
+                return self._random.choice(found)
         if "pattern" in schema or "format" in schema:
             return super()._text(schema, path)
         word = self._random.choice(_WORDS)

@@ -1,4 +1,4 @@
-"""The environment of a scenario under chaos: the test's own side of it has no faults, and the program has all of them."""
+"""The environment of a scenario under chaos: the program has the faults, and the test's own side has none."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ class ChaosEnvironment(Environment):
                 "a program runs already in this environment: set up all its controllers in one setup"
             )
         program = self._program = Program(self.cluster, self.session, setup, self._options, self._new_manager)
+        self.session.is_over = False
         program.begin()
         try:
             await program.ready(SLACK_SECONDS)

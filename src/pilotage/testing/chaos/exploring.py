@@ -116,7 +116,7 @@ def _learned(runner: Runner, seed: int) -> Reference:
     return reference_of(*runs)
 
 
-@dataclass
+@dataclass(slots=True)
 class _Exploration:
     """What was tried and found so far."""
 

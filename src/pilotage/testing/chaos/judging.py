@@ -31,6 +31,8 @@ _MOST_WRITES = 10
 """A run may have this many times the writes of the undisturbed one, and some more."""
 _SOME_WRITES = 100
 _MOST_FIELDS = 8
+_REGISTERED = frozenset(("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"))
+"""Kinds whose objects a program registers when it starts, and removes when it ends."""
 
 
 _TERMINATING = b'"deletionTimestamp":'
@@ -200,7 +202,9 @@ def _deletes(run: Run, names: Names) -> Counter[str]:
         for event in deletes:
             before = event.previous if _is_of(event, step) else None
             document = decoded(before) if before is not None else None
-            if before is not None and document is not None and not 0 < begun < before.created:
+            if before is None or document is None or document["kind"] in _REGISTERED:
+                continue
+            if not 0 < begun < before.created:
                 found[names.role(document)] += 1
     return found
 
@@ -286,7 +290,8 @@ def _doubts(first: Run, again: Run) -> Iterator[str]:
 
 
 def _error_text(error: BaseException) -> str:
-    text = f"{type(error).__name__}: {error}".removesuffix(": ")
+    first = next(iter(str(error).splitlines()), "")  # the other lines are for people, and have addresses
+    text = f"{type(error).__name__}: {first}".removesuffix(": ")
     if isinstance(error, NotIdle):
         return f"it does not become idle: {error}"
     return f"the test fails: {text}"

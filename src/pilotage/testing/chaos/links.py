@@ -51,8 +51,16 @@ class Link(TransportWrapper):
         if not self._open.is_set():
             await self._open.wait()
 
-    async def call(self, request: APIRequest) -> Response:
+    async def _begin(self) -> None:
+        """Wait until a request may begin. One of a killed program, which is still cleaning up, fails."""
+        if self._life.killed.is_set():
+            raise ConnectionLost("chaos has killed this program", sent=False)
         await self.passable()
+
+    async def call(self, request: APIRequest) -> Response:
+        await self._begin()
+        if self._session.is_over:
+            return await self._inner.call(request)
         if is_write(request):
             response = await self._write(request, lambda: self._inner.call(request))
             self._shown.note(request, response.body)
@@ -64,7 +72,9 @@ class Link(TransportWrapper):
         return response
 
     async def list(self, request: APIRequest) -> Page:
-        await self.passable()
+        await self._begin()
+        if self._session.is_over:
+            return await self._inner.list(request)
         if is_write(request):
             page = await self._write(request, lambda: self._inner.list(request))
         elif (stale := self._streams.stale_list(request)) is not None:
@@ -81,7 +91,7 @@ class Link(TransportWrapper):
 
     @asynccontextmanager
     async def _watch(self, request: APIRequest) -> AsyncIterator[AsyncIterator[WatchEvent]]:
-        await self.passable()
+        await self._begin()
         if resource_name(request) in OWN:
             async with self._inner.watch(request) as events:
                 yield self._arriving(events)
@@ -96,7 +106,7 @@ class Link(TransportWrapper):
             yield event
 
     async def resources(self) -> Sequence[RESTMapping]:
-        await self.passable()
+        await self._begin()
         return await self._inner.resources()
 
     # Faults of calls

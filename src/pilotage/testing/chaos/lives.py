@@ -10,14 +10,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pilotage.cluster.writes import WriteTracker
 from pilotage.errors import PilotageError
-from pilotage.manager.errors import LeaderElectionLost, ManagerStopped
+from pilotage.manager.errors import ManagerStopped
 from pilotage.manager.lag import Lag
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
 from pilotage.testing.chaos.faults import HOLD_SECONDS, Fault
 from pilotage.testing.chaos.links import Link
+from pilotage.testing.chaos.servers import cluster_of
 from pilotage.testing.chaos.session import Session
 
 if TYPE_CHECKING:
@@ -55,8 +55,7 @@ class Life:
     async def run(self) -> None:
         """Run until it is killed, cancelled or ended by an error, which is raised."""
         program = self._program
-        cluster = self._cluster = program.cluster.sibling()
-        cluster.writes = WriteTracker()  # a process knows its own writes alone
+        cluster = self._cluster = cluster_of(self, program.cluster)
         cluster.wrap_transport(self._linked)
         async with program.new_manager(cluster, program.options) as manager:
             program.session.histories.append(manager.history)
@@ -65,12 +64,12 @@ class Life:
             self.started = asyncio.get_running_loop().create_task(manager.start(), name=f"life {self.number}")
             self._lag = Lag(manager.cache, program.cluster.writes, program.cluster.rest_mapper)
             try:
-                await manager.ready()
-                self.is_ready.set()
-            except ManagerStopped:
-                await self.started
-                raise
-            try:
+                try:
+                    await manager.ready()
+                    self.is_ready.set()
+                except ManagerStopped:
+                    await self.started
+                    raise
                 await self.started
             finally:
                 self._lag.close()
@@ -154,6 +153,7 @@ class Program:
 
     async def stop(self) -> None:
         """End the program, as SIGTERM does. Raises the error that has ended it before."""
+        self.session.is_over = True
         life, self.life = self.life, None
         if life is not None and life.started is not None and not life.killed.is_set():
             life.started.cancel()
@@ -248,6 +248,3 @@ def _elected(options: ManagerOptions) -> ManagerOptions:
     if options.leader_election or options.shards:
         return options
     return replace(options, leader_election=True, leader_election_id=options.leader_election_id or LEASE)
-
-
-__all__ = ["LeaderElectionLost", "Life", "Program", "Setup"]

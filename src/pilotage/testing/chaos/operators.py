@@ -36,7 +36,7 @@ _WORKLOADS = frozenset(
 _OF_WORKLOADS = frozenset(("apps", "batch", ""))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Operator:
     """A program with a `setup(manager)`, the kinds that it defines, and objects to try it with."""
 
@@ -76,7 +76,7 @@ class Operator:
         return runner
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Preparation:
     """An operator with the edits under which it comes to rest without faults."""
 

@@ -17,7 +17,7 @@ _MOST_FAILURES = 20
 _MOST_DIFFERENCES = 12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Failure:
     """A plan under which the program ends otherwise than without faults. `print` shows it with its timeline."""
 
@@ -52,7 +52,7 @@ class Failure:
         yield from (f"    {line}" for line in self.timeline)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Report:
     """What an exploration has tried and found. `print` shows it."""
 
@@ -98,7 +98,7 @@ class Report:
             yield f"  masked    {counted(self.masks, 'field')} whose value is generated"
         for doubt in self.doubts:
             yield f"  not deterministic: two runs with seed {self.seed} differ at {doubt}"
-            yield "            it reads something that does not follow the seed, such as datetime.now(), a thread or a set"
+            yield "            (something does not follow the seed: datetime.now(), a thread, the order of a set)"
         for number, failure in enumerate(self.failures[:_MOST_FAILURES], 1):
             yield ""
             yield f"{number}. {failure}"

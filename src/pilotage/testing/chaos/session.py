@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pilotage.rest import APIRequest, Verb
@@ -20,6 +20,7 @@ from pilotage.testing.chaos.storage import RecordedStorage, Template, resource_o
 if TYPE_CHECKING:
     from pilotage.history.history import History
     from pilotage.history.runs import Run as Reconcile
+    from pilotage.testing.chaos.seeding import ChaosLoop
 
 OWN = frozenset(("events", "events.events.k8s.io", "leases.coordination.k8s.io", "leasecandidates.coordination.k8s.io"))
 """Resources that the runtime itself writes. No fault is counted by them, and they are no part of an end state."""
@@ -50,43 +51,49 @@ class Step:
     """Which of the writes of that reconcile it is."""
 
 
-@dataclass
 class Session:
     """One run of a scenario with one plan."""
 
-    plan: Plan
-    loop: Any
-    template: Template | None = None
-    invariants: tuple[Invariant, ...] = ()
-    steps: list[Step] = field(default_factory=list)
-    commits: list[Event] = field(default_factory=list)
-    snapshots: dict[int, list[Entry]] = field(default_factory=dict)
-    """The objects that the scenario has written, each time that it has waited until all is idle."""
-    dawdles: bool = False
-    """Whether the test takes its time whenever all is idle: a state that changes then depends on time."""
-    histories: list[History] = field(default_factory=list)
-    watched: set[str] = field(default_factory=set)
-    """The resources that caches of the program watch."""
-    violation: str = ""
-    """The first invariant that did not hold."""
-    stopped: str = ""
-    """Why the run was ended."""
-    counts: Counter[str] = field(default_factory=Counter)
-    hits: list[Fault] = field(default_factory=list)
-    storage: RecordedStorage = field(init=False)
-    lives: int = 0
-
-    def __post_init__(self) -> None:
-        self.storage = RecordedStorage(self.template)
+    def __init__(
+        self,
+        plan: Plan,
+        loop: ChaosLoop,
+        template: Template | None = None,
+        invariants: tuple[Invariant, ...] = (),
+        *,
+        dawdles: bool = False,
+    ) -> None:
+        self.plan = plan
+        self.loop = loop
+        self.invariants = invariants
+        self.dawdles = dawdles
+        """Whether the test takes its time whenever all is idle: a state that changes then depends on time."""
+        self.storage = RecordedStorage(template)
         self.storage.on_commit = self._committed
-        self._due: dict[tuple[str, str, int], list[Fault]] = defaultdict(list)
-        for fault in self.plan.faults:
-            self._due[fault.point, fault.resource if fault.point == "event" else "", fault.at].append(fault)
+        self.steps: list[Step] = []
+        self.commits: list[Event] = []
+        self.snapshots: dict[int, list[Entry]] = {}
+        """The objects that the scenario has written, each time that it has waited until all is idle."""
+        self.histories: list[History] = []
+        self.watched: set[str] = set()
+        """The resources that caches of the program watch."""
+        self.hits: list[Fault] = []
+        self.lives = 0
+        self.baseline = 0
+        self.is_over = False
+        """Whether the scenario has ended the program: no fault happens while it stops."""
+        self.violation = ""
+        """The first invariant that did not hold."""
+        self.stopped = ""
+        """Why the run was ended."""
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._ordinals: Counter[int] = Counter()
+        self._versions: dict[str, list[int]] = defaultdict(list)
         self._in_force: dict[object, float] = {}  # with the times at which they end at the latest
         self._calmed = asyncio.Event()
-        self._versions: dict[str, list[int]] = defaultdict(list)
-        self.baseline = 0
-        self._ordinals: Counter[int] = Counter()
+        self._due: dict[tuple[str, str, int], list[Fault]] = defaultdict(list)
+        for fault in plan.faults:
+            self._due[fault.point, fault.resource if fault.point == "event" else "", fault.at].append(fault)
 
     # What happens
 
@@ -97,9 +104,8 @@ class Session:
     def note(self, point: Point, what: str, resource: str = "", **details: Any) -> tuple[Step, list[Fault]]:
         """Note that a point is reached. Returns the step, and the faults that are due here."""
         place = resource if point == "event" else ""
-        counted = f"{point} {place}"
-        self.counts[counted] += 1
-        number = self.counts[counted]
+        self._counts[point, place] += 1
+        number = self._counts[point, place]
         step = Step(point, number, what, self.loop.time(), resource, revision=self.storage.revision, **details)
         self.steps.append(step)
         return step, self._due.get((point, place, number), [])

@@ -27,6 +27,18 @@ _VOLATILE = frozenset(("uid", "resourceVersion", "generation", "creationTimestam
 _NOT_COMPARED = frozenset(("customresourcedefinitions.apiextensions.k8s.io",))
 _OF_CONTROLLERS = frozenset(("ReplicaSet", "ControllerRevision", "EndpointSlice", "Endpoints", "Pod"))
 """Kinds whose objects the controllers of Kubernetes make and replace: of these the Pods alone are counted."""
+_ASSIGNED: Mapping[str, frozenset[Path]] = {
+    "Service": frozenset((("spec", "clusterIP"), ("spec", "clusterIPs"))),
+    "Node": frozenset(("status", name) for name in ("conditions", "images", "allocatable", "volumesAttached")),
+    "Pod": frozenset(
+        (
+            *(("status", name) for name in ("podIP", "podIPs", "hostIP", "hostIPs", "containerStatuses")),
+            ("status", "initContainerStatuses"),
+            ("spec", "nodeName"),
+        )
+    ),
+}
+"""Fields that the server, the scheduler and nodes fill in the order in which objects are made."""
 _REVISION = "deployment.kubernetes.io/revision"
 _NAMES = ("type", "name", "containerPort", "port", "uid")
 """Fields that identify the items of a list, whatever their order."""
@@ -89,9 +101,9 @@ def flat(document: Document, roles: Mapping[str, str]) -> Flat:
     if "annotations" in kept:
         kept["annotations"] = {name: text for name, text in kept["annotations"].items() if name != _REVISION}
     found: Flat = {}
-    generation = metadata.get("generation")
-    _flatten({**document, "metadata": kept}, (), found, roles, generation)
-    return found
+    _flatten({**document, "metadata": kept}, (), found, roles, metadata.get("generation"))
+    paths = _ASSIGNED.get(document["kind"], ())
+    return {path: value for path, value in found.items() if path[:2] not in paths} if paths else found
 
 
 def values_at(document: Document, paths: Iterable[Path]) -> dict[Path, Any]:
@@ -148,7 +160,7 @@ def _flatten(value: Any, path: Path, found: Flat, roles: Mapping[str, str], gene
     elif path[-1] == "observedGeneration":
         found[path] = "current" if value == generation else value
     else:
-        found[path] = _scalar(value, roles)
+        found[path] = _scalar(value, roles, is_owner=path[-1] == "uid" and "ownerReferences" in path)
 
 
 def _named(items: list[Any]) -> Iterator[tuple[str, Any]]:
@@ -163,16 +175,17 @@ def _named(items: list[Any]) -> Iterator[tuple[str, Any]]:
     yield from ((str(number), item) for number, item in enumerate(items))
 
 
-def _scalar(value: Any, roles: Mapping[str, str]) -> Any:
+def _scalar(value: Any, roles: Mapping[str, str], *, is_owner: bool) -> Any:
     if not isinstance(value, str):
         return value
     if _TIME.match(value):
         return "(a time)"
     if _ADDRESS.match(value):
         return "(an address of a Pod)"
-    if len(value) >= 36 and (found := _UID.search(value)) is not None:
-        return value.replace(found[0], f"(uid of {roles.get(found[0], 'an object that does not exist')})")
-    return value
+    found = _UID.search(value) if len(value) >= 36 else None
+    if found is None or (found[0] not in roles and not is_owner):
+        return value
+    return value.replace(found[0], f"(uid of {roles.get(found[0], 'an object that does not exist')})")
 
 
 def _text(found: Flat) -> str:

@@ -33,7 +33,7 @@ _WITHOUT_LIMIT = 10**9
 _DEFAULT_PLANS = 50
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """How a test ends."""
 
