@@ -97,5 +97,6 @@ BUG = kit.Bug(
     fixed=setup_of(Fixed),
     scenario=scenario,
     difference="AnalysisRun default/main-*: ",
+    fault="killed-after",
     prevented=True,
 )

@@ -106,4 +106,6 @@ BUG = kit.Bug(
     fixed=setup_of(Fixed),
     scenario=scenario,
     difference="controller cassandracluster: default/main failed",
+    fault="killed-after",
+    slow=True,
 )

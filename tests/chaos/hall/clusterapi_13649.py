@@ -96,5 +96,6 @@ BUG = kit.Bug(
     fixed=setup_of(Fixed),
     scenario=scenario,
     difference="MachineSet default/main-*: ",
+    fault="stale",
     prevented=True,
 )

@@ -87,4 +87,6 @@ BUG = kit.Bug(
     fixed=setup_of(Fixed),
     scenario=scenario,
     difference="PersistentVolumeClaim default/data-main-1: left behind, and not there without faults",
+    fault="killed-after",
+    slow=True,
 )

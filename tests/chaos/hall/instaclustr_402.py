@@ -92,4 +92,6 @@ BUG = kit.Bug(
     fixed=setup_of(Fixed),
     scenario=scenario,
     difference="PersistentVolumeClaim default/data-main-0: metadata.deletionTimestamp is '(a time)' instead of (none)",
+    fault="stale",
+    slow=True,
 )

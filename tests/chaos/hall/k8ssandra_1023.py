@@ -80,4 +80,5 @@ BUG = kit.Bug(
     fixed=setup_of(Fixed),
     scenario=scenario,
     difference="Secret default/main-keystore: missing",
+    fault="killed-after",
 )

@@ -52,8 +52,12 @@ class Bug:
     scenario: Callable[[Setup], Scenario]
     difference: str
     """A part of the difference that a report shows, with the object that is wrong."""
+    fault: str = ""
+    """The kind of fault that finds it with the defaults of the runtime. Empty: it shows without faults."""
     prevented: bool = False
-    """Whether the published form does not happen with the defaults of the runtime."""
+    """Whether the published form, in one process, does not happen with the defaults of the runtime."""
+    slow: bool = False
+    """Whether it runs with simulated workloads."""
 
     def __str__(self) -> str:
         return self.reference.rpartition("/")[2]

@@ -97,5 +97,6 @@ BUG = kit.Bug(
     fixed=setup_of(Fixed),
     scenario=scenario,
     difference="workers with state were deleted",
+    fault="stale-start",
     prevented=True,
 )

@@ -71,4 +71,5 @@ BUG = kit.Bug(
     fixed=setup_of(Fixed),
     scenario=scenario,
     difference="Secret default/main-ssl-internal: missing",
+    fault="killed-after",
 )

@@ -32,4 +32,6 @@ BUG = kit.Bug(
     fixed=setup_of(Fixed),
     scenario=scenario,
     difference="StatefulSet default/main: deleted by the program 2 times, undisturbed 1",
+    fault="stale",
+    slow=True,
 )

@@ -92,4 +92,6 @@ BUG = kit.Bug(
     fixed=setup_of(Fixed),
     scenario=scenario,
     difference="PersistentVolumeClaim default/data-main-0: spec.resources.requests.storage is '10Gi' instead of '15Gi'",
+    fault="killed-after",
+    slow=True,
 )
