@@ -126,3 +126,13 @@ async def test_a_released_lease_is_taken_by_the_next_replica_at_once() -> None:
         assert lease.spec is not None
         assert (lease.spec.holder_identity, lease.spec.lease_transitions) == (None, 1)
         assert lease.metadata.labels == {"app": "shop"}
+
+
+@pytest.mark.parametrize("reads", [True, False])
+async def test_its_client_waits_for_its_own_writes_unless_that_is_turned_off(reads: bool) -> None:
+    async with Manager(Cluster.embedded(), ManagerOptions(read_your_writes=reads)) as manager:
+        await manager.run_until_idle(30)
+        await manager.client.list(ConfigMap, namespace="default")
+        created = await manager.client.create(config_map("a"))
+        found = await manager.client.find(ConfigMap, "a", namespace="default")
+        assert (found is not None and found.metadata.uid == created.metadata.uid) is reads

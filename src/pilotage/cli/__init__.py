@@ -23,7 +23,7 @@ OBJECT_COMMANDS = tuple(name for name in arguments.COMMANDS if name != "create")
 """The subcommands that work on objects, from `pilotage.kit`. (`create` is another one, of projects.)"""
 GROUPS = {
     "projects": ("init", "create"),
-    "programs": ("dev", "run", "replay", "demo", "serve", "why", "ui", "device", "assets"),
+    "programs": ("dev", "run", "chaos", "replay", "demo", "serve", "why", "ui", "device", "assets"),
     "generate files": ("crd", "types", "manifests", "rbac"),
     "storages": ("store", "tenants"),
     **{title: [name for name in names if name in OBJECT_COMMANDS] for title, names in arguments.GROUPS.items()},

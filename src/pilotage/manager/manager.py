@@ -243,7 +243,7 @@ class Manager(Servers, Running):
         made = cluster.new_cache(cache)
         lag = Lag(made, cluster.writes, cluster.rest_mapper)
         self._exits.callback(lag.close)
-        member = MemberCluster(name, cluster, made, cluster.cached_client(made, fences=self._lifecycle.fences), lag)
+        member = MemberCluster(name, cluster, made, self._cached_client(cluster, made), lag)
         self._members.append(member)
         self.beginning.caches[made] = name
         self._exits.callback(self._permissions.add(cluster, made))
@@ -301,7 +301,7 @@ class Manager(Servers, Running):
             cache = self.cluster.new_cache(self.options.cache)
             self._lag = Lag(cache, self.cluster.writes, self.cluster.rest_mapper)
             exits.callback(self._lag.close)
-            self._client = self.cluster.cached_client(cache, fences=self._lifecycle.fences)
+            self._client = self._cached_client(self.cluster, cache)
             await self._endpoints.open(self._supervision, self.add, exits)
             if self.options.webhook_server is not None:
                 self.webhook_server  # noqa: B018 - adds it
@@ -331,6 +331,12 @@ class Manager(Servers, Running):
                     await self.beginning.save()
                 finally:
                     await self._exits.aclose()  # also if it is cancelled: this writes events and closes the storage
+
+    def _cached_client(self, cluster: Cluster, cache: Cache) -> Client:
+        from pilotage.cluster.cachedclient import CachedClientOptions
+
+        options = CachedClientOptions(read_your_writes=self.options.read_your_writes)
+        return cluster.cached_client(cache, options, fences=self._lifecycle.fences)
 
     async def _open_page(self, exits: AsyncExitStack) -> None:
         """Serve the live page, where an address is set and the loop has sockets."""

@@ -167,6 +167,10 @@ class ManagerOptions:
     """Options of the manager's cache; by default it has all objects of every kind that is used. `default_namespaces`
     has the namespaces that the manager works in."""
 
+    read_your_writes: bool = True
+    """Whether a read of the manager's client waits until its cache shows what this program has written. Off, it reads
+    as a client of controller-runtime does by default, and a test can show what that leads to."""
+
     controller: ControllerDefaults = field(default_factory=ControllerDefaults)
     """Defaults of the controllers."""
 

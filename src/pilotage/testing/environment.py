@@ -164,11 +164,15 @@ class Environment:
         await run_until_idle(self.manager, self._workloads, timeout, horizon)
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[Manager]:
+    async def running(self, setup: Callable[[Manager], Awaitable[object]] | None = None) -> AsyncIterator[Manager]:
         """Run the manager in the block, and shut it down in order at its end. Its error is raised there.
 
-        At the beginning of the block everything is started; with leader election, except for what needs a leader.
+        `setup` sets up controllers on the manager first. Under `pilotage.testing.chaos` it is called again after each
+        crash of the program, with the manager of the new process. At the beginning of the block everything is started;
+        with leader election, except for what needs a leader.
         """
+        if setup is not None:
+            await setup(self.manager)
         self._launched = True
         self._check_open("put both blocks into one")
         task = asyncio.get_running_loop().create_task(self.manager.start(), name="manager")

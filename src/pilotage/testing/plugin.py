@@ -28,11 +28,13 @@ if TYPE_CHECKING:
     from pilotage.cluster.cluster import Cluster
     from pilotage.manager.manager import Manager
     from pilotage.manager.options import ManagerOptions
+    from pilotage.testing.chaos.session import Session
     from pilotage.testing.environment import Environment
     from pilotage.testing.testloop import TestLoop
 
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 _FIXTURE = "pilotage_env"
+_CHAOS_SECTION = "pilotage chaos"
 _LONGEST_NAME = 150
 _LOOP_FIXTURE = "_pilotage_loop"
 _LOOP = pytest.StashKey["TestLoop"]()
@@ -70,11 +72,49 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         help="leave the live page of each failed test with pilotage_env as a file in this folder: it has the objects "
         "and reconciles of the test inside, and opens without a server",
     )
+    group.addoption(
+        "--pilotage-chaos",
+        choices=("quick", "ci", "night"),
+        default=None,
+        help="how long tests with the marker pilotage_chaos look for failures: quick (at most 25 plans), ci (a minute "
+        "each) or night (eight hours each); by default, as many plans as the marker says",
+    )
+    group.addoption(
+        "--pilotage-chaos-all",
+        action="store_true",
+        help="run every test with pilotage_env as if it had the marker pilotage_chaos",
+    )
+    group.addoption(
+        "--pilotage-chaos-seconds",
+        metavar="SECONDS",
+        type=float,
+        default=None,
+        help="how long each test with the marker pilotage_chaos looks for failures",
+    )
+    group.addoption(
+        "--pilotage-chaos-plans",
+        metavar="N",
+        type=int,
+        default=None,
+        help="how many plans each test with the marker pilotage_chaos tries; it replaces the number of the marker",
+    )
+    group.addoption(
+        "--pilotage-chaos-plan",
+        metavar="FILE",
+        type=Path,
+        default=None,
+        help="run tests with the marker pilotage_chaos with the plan of this file alone",
+    )
     group.addoption("--pilotage-kubeconfig", metavar="FILE", default="", help="the kubeconfig of --pilotage-cluster")
     group.addoption("--pilotage-context", metavar="NAME", default="", help="the context of --pilotage-cluster")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "pilotage_chaos(plans=50): run the test again for each plan of faults, with fixtures of its own; a run that "
+        "ends otherwise than the undisturbed one is a failure",
+    )
     if config.option.pilotage_seed == "random":  # as a number, which the workers of pytest-xdist are given too
         config.option.pilotage_seed = str(random.randrange(2**31))  # noqa: S311 - not for secrets
     try:
@@ -96,7 +136,8 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 def _pilotage_loop(request: pytest.FixtureRequest) -> Iterator[TestLoop]:
     from pilotage.testing.testloop import TestLoop
 
-    with TestLoop(partial(_new_loop, request.config)) as loop:
+    session = _chaos_of(request.node)
+    with TestLoop(partial(_new_loop, request.config) if session is None else lambda: session.loop) as loop:
         request.node.stash[_LOOP] = loop
         yield loop
 
@@ -115,7 +156,8 @@ def pilotage_env(
 ) -> Iterator[Environment]:
     """An embedded API server in memory, a manager on it and a client, all on a loop with virtual time; with
     `--pilotage-cluster` the same on a cluster."""
-    with _pilotage_loop.opened(_environment(pilotage_manager_options, request.config)) as environment:
+    opened = _environment(pilotage_manager_options, request.config, _chaos_of(request.node))
+    with _pilotage_loop.opened(opened) as environment:
         request.node.stash[_ENVIRONMENT] = environment
         yield environment
 
@@ -144,6 +186,23 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.runtest = partial(pytest.Function.runtest, item)  # type: ignore[method-assign]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """A test under chaos: first all of its runs, then one that passes or fails by what they have shown."""
+    is_chaos = item.get_closest_marker("pilotage_chaos") is not None or item.config.option.pilotage_chaos_all
+    if not is_chaos or not _is_ours(item) or item.config.option.pilotage_cluster:
+        return None
+    from _pytest.runner import runtestprotocol
+
+    from pilotage.testing.chaos.tests import VERDICT, plans_of, verdict_of
+
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    item.stash[VERDICT] = verdict_of(item, plans_of(item) or 0)
+    runtestprotocol(item, nextitem=nextitem)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # around the hooks of plugins that would run it on another loop
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     loop = pyfuncitem.stash.get(_LOOP, None)
@@ -153,6 +212,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 
     test, seconds = pyfuncitem.obj, pyfuncitem.config.option.pilotage_timeout
     with pytest.MonkeyPatch.context() as patch:
+        if _is_judged(pyfuncitem):
+            from pilotage.testing.chaos.tests import VERDICT
+
+            patch.setattr(pyfuncitem, "obj", lambda **given: pyfuncitem.stash[VERDICT].check())
+            return (yield)
         patch.setattr(pyfuncitem, "obj", _returning(lambda **given: within(seconds, test(**given)), loop))
         return (yield)
 
@@ -179,14 +243,34 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     with _own_frames_hidden(call.excinfo.value if call.excinfo is not None and _is_ours(item) else None):
         report = yield
+    if _chaos_of(item) is not None:
+        if call.excinfo is not None:
+            from pilotage.testing.chaos.tests import ERROR
+
+            item.stash.setdefault(ERROR, call.excinfo.value)
+        return report
+    if _is_judged(item) and call.when == "call" and report.passed:
+        from pilotage.testing.chaos.tests import VERDICT
+
+        report.sections.append((_CHAOS_SECTION, str(item.stash[VERDICT].report or "")))
     environment = item.stash.get(_ENVIRONMENT, None)
-    if report.failed and environment is not None:
+    if report.failed and environment is not None and not _is_judged(item):
         report.sections.append(("pilotage", _report(environment, item.config)))
         if call.when == "call" and (story := environment.story()):
             report.sections.append(("pilotage: reconciles", story))
         if (folder := item.config.option.pilotage_report) is not None and call.when != "teardown":
             report.sections.append(("pilotage report", _written_page(environment, item, folder, report.longreprtext)))
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """With --pilotage-chaos, also the reports of tests that pass are shown."""
+    if config.option.pilotage_chaos is None:
+        return
+    for report in terminalreporter.getreports("passed"):
+        for name, text in report.sections:
+            if name == _CHAOS_SECTION:
+                terminalreporter.write_line(text)
 
 
 @contextmanager
@@ -236,7 +320,32 @@ def _new_loop(config: pytest.Config) -> AbstractEventLoop:
     return VirtualLoop(int(config.option.pilotage_seed))
 
 
-async def _environment(options: ManagerOptions, config: pytest.Config) -> Any:
+def _is_judged(item: Any) -> bool:
+    """Whether the runs of a test under chaos have ended: it passes or fails by them."""
+    if item.get_closest_marker("pilotage_chaos") is None and not item.config.option.pilotage_chaos_all:
+        return False
+    from pilotage.testing.chaos.tests import SESSION, VERDICT
+
+    return VERDICT in item.stash and SESSION not in item.stash
+
+
+def _chaos_of(node: Any) -> Session | None:
+    """The run of a test under chaos that is in progress."""
+    if node.get_closest_marker("pilotage_chaos") is None and not node.config.option.pilotage_chaos_all:
+        return None
+    from pilotage.testing.chaos.tests import SESSION
+
+    session: Session | None = node.stash.get(SESSION, None)
+    return session
+
+
+async def _environment(options: ManagerOptions, config: pytest.Config, session: Session | None = None) -> Any:
+    if session is not None:
+        from pilotage.testing.chaos.environment import ChaosEnvironment
+
+        async with ChaosEnvironment(session, options) as disturbed:
+            yield disturbed
+        return
     if config.option.pilotage_cluster:
         from pilotage.testing.remote import remote_environment
 
