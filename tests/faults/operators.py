@@ -347,6 +347,7 @@ OPERATORS = {
 NO_WRITES = {
     "controller_shim": "its reconciler reads GPUs and logs",
     "conversion": "webhooks only",
+    "test_chaos": "its scenario is run with faults by itself",
     "webhooks": "webhooks only",
     "why": "its reconciler is that of test_greetings, in one function",
 }

@@ -170,7 +170,12 @@ def pod(node: str = "", phase: str = "Running", **metadata: Any) -> Document:
 
 @pytest.mark.parametrize(
     ("requested", "grace", "end"),
-    [(None, 30, "2024-01-01T00:00:30Z"), (5, 5, "2024-01-01T00:00:05Z"), (-7, 1, "2024-01-01T00:00:01Z")],
+    [
+        (None, 30, "2024-01-01T00:00:30Z"),
+        (5, 5, "2024-01-01T00:00:05Z"),
+        (-7, 1, "2024-01-01T00:00:01Z"),
+        (2**62, 2**62, "3023-05-04T00:00:00Z"),  # a thousand years at most
+    ],
 )
 async def test_a_pod_on_a_node_has_time_to_stop(requested: int | None, grace: int, end: str) -> None:
     options = DeleteOptions(grace_period_seconds=requested)
