@@ -24,8 +24,8 @@ class Fault:
     The names: `image-pull` (the image cannot be pulled), `crash-loop` (it ends `after` its start, with `exit_code`, and
     again after each restart), `oom-kill` (the same, killed for its memory), `exit` (it ends once, with `exit_code`),
     `never-ready`, `unready` (its readiness probe fails from `after` on), `unhealthy` (its liveness probe fails `after`
-    its start), `slow-volume` (its volumes take `after` to be made and to be mounted), `slow-image` (its image takes `after` to pull),
-    `slow-stop` (it takes `after` to stop).
+    its start), `slow-volume` (its volumes take `after` to be made, and to be mounted), `slow-image` (its image takes
+    `after` to pull), `slow-stop` (it takes `after` to stop).
     """
 
     name: str

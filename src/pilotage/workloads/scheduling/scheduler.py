@@ -6,7 +6,7 @@ from pilotage.cache.event import InformerEvent
 from pilotage.client.client import Client
 from pilotage.errors import ApiError, Conflict, NotFound
 from pilotage.meta.models import ObjectMeta
-from pilotage.types.core.v1 import Binding, ObjectReference, Pod, PodCondition
+from pilotage.types.core.v1 import Binding, ObjectReference, PersistentVolume, Pod, PodCondition
 from pilotage.types.policy.v1 import PodDisruptionBudget
 from pilotage.workloads.context import Context
 from pilotage.workloads.pods.conditions import set_pod_condition
@@ -18,6 +18,7 @@ from pilotage.workloads.scheduling.preemption import NOT_HELPED, preempt
 from pilotage.workloads.scheduling.queue import Queue
 from pilotage.workloads.scheduling.requirements import Templates
 from pilotage.workloads.scheduling.volumes import Volumes
+from pilotage.workloads.volumes.matching import spec_of
 
 NAME = "default-scheduler"
 _LONGEST_NOTE = 1024
@@ -39,6 +40,8 @@ class Scheduler:
         self._nominated: dict[Key, str] = {}
         self._binding: dict[Key, str] = {}
         """Pods that have a node and wait for their volumes."""
+        self._changed: dict[Key, None] = {}
+        """Claims that have changed since their Pods were looked at."""
         self._recorder = context.recorder(NAME, "events.k8s.io/v1")
         self._bindings = context.client.subresource("binding", Binding)
 
@@ -112,12 +115,30 @@ class Scheduler:
 
     def wake(self) -> bool:
         """Something has changed. Whether Pods are to be tried."""
-        return self._queue.wake() or bool(self._binding)
+        return self._queue.wake() or bool(self._changed)
+
+    def note_claim(self, namespace: str, name: str) -> bool:
+        """Take over a change of a claim. Whether Pods are to be tried."""
+        if self._binding:
+            self._changed[namespace, name] = None
+        return self.wake()
+
+    def note_volume(self, volume: PersistentVolume) -> bool:
+        """Take over a change of a volume, which concerns its claim. Whether Pods are to be tried."""
+        claim = spec_of(volume).claim_ref
+        return self.note_claim(claim.namespace or "", claim.name or "") if claim is not None else self.wake()
+
+    def _uses(self, key: Key, claim: Key) -> bool:
+        """Whether a Pod uses a claim. One that is gone uses all."""
+        pod = self.placement.pod(key)
+        return pod is None or (pod.namespace == claim[0] and claim[1] in pod.claims)
 
     async def run(self) -> None:
         """Try all Pods that are to be tried."""
-        for key in list(self._binding):
-            await self._continue_binding(key)
+        while self._changed:
+            claim, _ = self._changed.popitem()
+            for key in [key for key in self._binding if self._uses(key, claim)]:
+                await self._continue_binding(key)
         while (pod := self._queue.pop()) is not None:
             try:
                 await self._try(pod)
