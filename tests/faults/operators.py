@@ -16,6 +16,7 @@ from examples import (
     gpu_agent,
     several_clusters,
     test_greetings,
+    test_rollout,
     todo,
     wait_for_network,
     wait_for_secret,
@@ -27,7 +28,7 @@ from examples.inventory.inventory.kinds import Category, CategorySpec, Item, Ite
 from examples.inventory.inventory.reconcilers import CategoryReconciler, ItemReconciler
 from pilotage.cli.demo import databases as demo
 from pilotage.device.v1alpha1 import GPU, GPUSpec
-from pilotage.types.apps.v1 import ReplicaSet, StatefulSet
+from pilotage.types.apps.v1 import Deployment, ReplicaSet, StatefulSet
 from pilotage.types.batch.v1 import Job
 from pilotage.types.core.v1 import ConfigMap, Container, Namespace, Node, Pod, PodSpec, PodTemplateSpec, Secret
 
@@ -279,6 +280,18 @@ GREETING = Operator(
     times=("looked",),
 )
 
+# A Deployment for an object; nothing makes its Pods here
+
+SHOP = Operator(
+    setup_of(test_rollout.ShopReconciler),
+    (
+        _create(test_rollout.shop),
+        _patch(test_rollout.Shop, "corner", {"spec": {"image": "example.com/shop:2"}}),
+    ),
+    (test_rollout.Shop, Deployment),
+    (test_rollout.Shop,),
+)
+
 # A status that follows a field
 
 TODO = Operator(
@@ -326,6 +339,7 @@ OPERATORS = {
     "inventory": INVENTORY,
     "several_clusters": SYNC,
     "test_greetings": GREETING,
+    "test_rollout": SHOP,
     "todo": TODO,
     "wait_for_network": WAIT_FOR_NETWORK,
     "wait_for_secret": WAIT_FOR_SECRET,

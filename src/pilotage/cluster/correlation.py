@@ -173,16 +173,17 @@ class Correlator:
         return record if self._buckets.try_take(occurrence.source, occurrence.time.timestamp()) else None
 
     def _combine(self, occurrence: Occurrence) -> tuple[Occurrence, Hashable]:
-        similar = self._similar.get(occurrence.similar)
+        group = occurrence.similar
+        similar = self._similar.get(group)
         if similar is None or occurrence.time - similar.last > timedelta(seconds=SIMILAR_SECONDS):
             similar = _Similar(occurrence.time)
-        self._similar[occurrence.similar] = similar
+        self._similar[group] = similar
         similar.last = occurrence.time
         similar.messages[occurrence.message] = None
         if len(similar.messages) < SIMILAR:
-            return (occurrence, (occurrence.similar, occurrence.message))
+            return (occurrence, (group, occurrence.message))
         del similar.messages[next(iter(similar.messages))]  # the number of messages counts, not which they are
-        return replace(occurrence, message=COMBINED + occurrence.message), occurrence.similar
+        return replace(occurrence, message=COMBINED + occurrence.message), group
 
 
 class _Similar:

@@ -164,7 +164,8 @@ class EventWriter:
                 await asyncio.sleep(self._options.pause * spread)
             except (ApiError, PilotageError) as error:
                 known, self._missing = self._missing, refused(error)
-                log = _log.debug if self._missing is not None and known is not None else _log.warning
+                is_known = self._missing is not None and known is not None
+                log = _log.debug if is_known or _is_namespace_terminating(error) else _log.warning
                 log("The server refused an event", reason=reason, error=str(error))
                 return
         _log.warning("Unable to write an event, the server cannot be reached", reason=reason)
@@ -182,7 +183,9 @@ class EventWriter:
 def _creation(record: AnyRecord) -> APIRequest:
     occurrence = record.occurrence
     body = msgspec.json.encode(record.document())
-    return APIRequest(Verb.CREATE, record.resource, occurrence.namespace, body=body, user_agent=occurrence.component)
+    return APIRequest(
+        Verb.CREATE, record.resource, occurrence.namespace, body=body, encoded=body, user_agent=occurrence.component
+    )
 
 
 def _patch(record: AnyRecord) -> APIRequest:
@@ -196,3 +199,8 @@ def _patch(record: AnyRecord) -> APIRequest:
         content_type=PatchType.STRATEGIC.value,
         user_agent=occurrence.component,
     )
+
+
+def _is_namespace_terminating(error: PilotageError) -> bool:
+    """Whether the namespace is being deleted, in which an event is of no use."""
+    return isinstance(error, ApiError) and any(cause.reason == "NamespaceTerminating" for cause in error.causes)

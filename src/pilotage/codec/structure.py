@@ -141,12 +141,17 @@ class Structure:
         for key, _ in self._values:
             if key not in document:
                 document[key] = {}
-        for key, shape in self._encoded:
+        for key, shape, inner in self._encoded:
             item = document.get(key)
-            if item:
+            if not shape.step:
+                if item is not None:
+                    inner.encode(item)
+            elif item and shape.step == "[]":
+                for each in item:
+                    if each is not None:
+                        inner.encode(each)
+            elif item:
                 _each_structure(shape, item, Structure.encode)
-            elif item is not None and shape.structure and not shape.step:
-                shape.structure.encode(item)
 
     def drop_disabled(self, document: Document) -> None:
         """Remove the fields behind feature gates that are off, in place."""
@@ -204,10 +209,10 @@ class Structure:
         )
 
     @cached_property
-    def _encoded(self) -> tuple[tuple[str, ValueShape], ...]:
+    def _encoded(self) -> tuple[tuple[str, ValueShape, Structure], ...]:
         """The fields with something to fill in below them."""
         return tuple(
-            (key, shape)
+            (key, shape, shape.structure)
             for key, shape in self._shapes.items()
             if shape.structure is not None and any(each._always or each._values for each in _reachable(shape.structure))
         )

@@ -143,6 +143,8 @@ class Limited:
     """None: all resources."""
     configured_by: str = ""
     """The stored objects that configure it, `configurations` or `quotas`: without any, the function is skipped."""
+    keeps_managed_fields: bool = False
+    """Whether it never changes managed fields in place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +164,11 @@ class Admission:
         if found is None:
             there = {"configurations": configurations, "quotas": quotas}
             absent = frozenset(name for name in there if not there[name])
+            mutating = _selected(self.mutating, resource, absent)
             found = ResourceAdmission(
-                _limited(self.mutating, resource, absent), _limited(self.validating, resource, absent)
+                _loaded(mutating),
+                _loaded(_selected(self.validating, resource, absent)),
+                all(isinstance(each, Limited) and each.keeps_managed_fields for each in mutating),
             )
             if len(self._of) < _MAX_RESOURCES:
                 self._of[key] = found
@@ -173,18 +178,19 @@ class Admission:
 _MAX_RESOURCES = 4096
 
 
-def _limited(
+def _selected(
     functions: tuple[AdmissionFunction | Limited, ...], resource: GroupResource, absent: frozenset[str]
-) -> tuple[AdmissionFunction, ...]:
-    found: list[AdmissionFunction] = []
-    for function in functions:
-        if not isinstance(function, Limited):
-            found.append(function)
-        elif function.configured_by in absent:
-            continue
-        elif function.resources is None or resource in function.resources:
-            found.append(function.load())
-    return tuple(found)
+) -> list[AdmissionFunction | Limited]:
+    return [
+        each
+        for each in functions
+        if not isinstance(each, Limited)
+        or (each.configured_by not in absent and (each.resources is None or resource in each.resources))
+    ]
+
+
+def _loaded(functions: list[AdmissionFunction | Limited]) -> tuple[AdmissionFunction, ...]:
+    return tuple(each.load() if isinstance(each, Limited) else each for each in functions)
 
 
 _ENCODER, _DECODER = msgspec.json.Encoder(), msgspec.json.Decoder()
@@ -197,6 +203,8 @@ class ResourceAdmission:
 
     mutating: tuple[AdmissionFunction, ...] = ()
     validating: tuple[AdmissionFunction, ...] = ()
+    keeps_managed_fields: bool = False
+    """Whether no mutating function changes managed fields in place."""
 
     def __bool__(self) -> bool:
         return bool(self.mutating or self.validating)
@@ -205,7 +213,8 @@ class ResourceAdmission:
         """Call the mutating functions, which may change the object; twice, if one of them requests it. Raises
         ApiError."""
         metadata = attributes.new.get("metadata") if attributes.new is not None else None
-        if metadata and "managedFields" in metadata:  # objects share field sets, which may be changed in place now
+        if metadata and "managedFields" in metadata and not self.keeps_managed_fields:
+            # Objects share field sets, which may be changed in place now.
             metadata["managedFields"] = _DECODER.decode(_ENCODER.encode(metadata["managedFields"]))
         for function in self.mutating:
             await function(attributes)

@@ -18,7 +18,7 @@ from pilotage.workloads.progress import Progress
 from pilotage.workloads.recording import NO_EVENTS
 from pilotage.workloads.stages.lifecycle import Lifecycle
 
-BURST = Debounce(0.02, 0.2)
+POD_DEBOUNCE = Debounce(0.02, 0.2)
 """For controllers that look at all Pods of an object: when many of them change at the same time, they look once."""
 
 

@@ -23,7 +23,7 @@ class WorkloadOptions:
     """Which controllers run, by the names and in the form of kube-controller-manager's flag `--controllers`:
     `("*", "-cronjob-controller")` are all but one. Three more names are `scheduler`, `kubelet` and
     `storage-provisioner`."""
-    seed: int = 0
+    seed: int = count_field(0)
     """Decides what is random: the jitter of delays and the choice between nodes that are equally good."""
     pull_seconds: SecondsField = seconds_field(1.0)
     """How long an image takes to pull, on a node that does not have it."""

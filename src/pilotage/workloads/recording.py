@@ -16,6 +16,11 @@ class Reference(NamedTuple):
     kind: str = "Pod"
 
 
+def pod_reference(namespace: str, name: str, uid: str = "") -> Reference:
+    """A Pod."""
+    return Reference(ObjectMeta(name=name, namespace=namespace, uid=uid))
+
+
 class _NoEvents(EventRecorder):
     def __init__(self) -> None:
         pass

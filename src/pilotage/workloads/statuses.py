@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 
 from pilotage.client.client import Client
-from pilotage.errors import NotFound
+from pilotage.errors import ApiError
 from pilotage.meta.models import Model, Resource
 from pilotage.meta.scalars.hooks import enc_hook
+from pilotage.workloads.refusals import is_gone
 
 
 def status_changes(before: Model | None, after: Model) -> dict[str, Any]:
@@ -31,8 +32,10 @@ async def write_status(client: Client, obj: Resource, status: Model) -> bool:
     if not changes:
         return False
     try:
-        await client.patch_status(obj, {"status": changes})
-    except NotFound:  # deleted in the meantime
+        await client.patch_status(obj, {"metadata": {"uid": obj.metadata.uid}, "status": changes})
+    except ApiError as error:
+        if not is_gone(error):
+            raise
         return False
     return True
 

@@ -16,6 +16,7 @@ from pilotage.history.options import HistoryOptions
 from pilotage.manager.errors import NotIdle
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ControllerDefaults, ManagerOptions
+from pilotage.meta.bounds.amounts import Seconds, optional_seconds
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.telemetry.logs import quiet
 from pilotage.types.core.v1 import Pod
@@ -122,13 +123,13 @@ class Workloads:
         """The manager of the controllers."""
         return self._running.manager
 
-    async def run_until_idle(self, timeout: float | None = None, horizon: float = 0) -> None:
+    async def run_until_idle(self, timeout: Seconds | None = None, horizon: Seconds = 0) -> None:
         """Wait until no controller has work, and no Pod is starting or stopping. Raises NotIdle after `timeout`
         seconds."""
         clock = asyncio.get_running_loop().time
-        began = clock()
+        began, limit = clock(), optional_seconds(timeout, "timeout")
         while True:
-            left = None if timeout is None else max(0.0, timeout - (clock() - began))
+            left = None if limit is None else max(0.0, limit - (clock() - began))
             await self.manager.run_until_idle(left, horizon)
             due = self._running.progress.next
             if due is None:

@@ -354,3 +354,10 @@ def test_a_pod_with_other_volumes_is_updated() -> None:
     pod = view("web-0", labels=labels, ready_since=NOON)
     plan = next_plan(Observed(owner, "first", "first", [pod], NOON, {}, ("web-0",)))
     assert plan.steps == [Step("update", 0, pod)]
+
+
+@BOTH
+def test_billions_of_replicas_take_no_longer_than_the_pods_that_there_are(parallel: bool) -> None:
+    owner = stateful_set(2**31 - 1, parallel=parallel)
+    plan = next_plan(Observed(owner, "one", "one", [], NOON))
+    assert [step.ordinal for step in plan.steps] == list(range(2500 if parallel else 1))

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from pilotage.meta.documents import canonical
 from pilotage.meta.values import Value
 
+_TEXTS = frozenset((str,))
 Origins: TypeAlias = "list[int | None]"
 """For each item after, the index of the same item before; None for a new one."""
 
@@ -40,9 +41,9 @@ def by_keys(before: Sequence[Any], after: Sequence[Any], keys: Sequence[str]) ->
         return None
     if len({tuple(key in item for key in keys) for item in (*before, *after)}) > 1:
         return None
-    # Canonical bytes: a key may be an object, and 1 and True are different keys.
-    olds = {_identity(item, keys): index for index, item in enumerate(before)}
-    news = [_identity(item, keys) for item in after]
+    identities = _identities((*before, *after), keys)
+    olds = {identity: index for index, identity in enumerate(identities[: len(before)])}
+    news = identities[len(before) :]
     if len(olds) < len(before) or len(set(news)) < len(news):
         return None
     return [olds.get(identity) for identity in news]
@@ -148,5 +149,10 @@ def _refuse_twins(removed: list[int], kept: dict[int, int], lists: Lists) -> Non
                 raise Ambiguous
 
 
-def _identity(item: dict[str, Any], keys: Sequence[str]) -> bytes:
-    return canonical([item.get(key) for key in keys])
+def _identities(items: Sequence[dict[str, Any]], keys: Sequence[str]) -> Sequence[str | bytes]:
+    if len(keys) == 1:
+        texts: list[Any] = [item.get(keys[0]) for item in items]
+        if _TEXTS.issuperset(map(type, texts)):  # as in most lists: the texts identify the items
+            return texts
+    # Canonical bytes: a key may be an object, and 1 and True are different keys.
+    return [canonical([item.get(key) for key in keys]) for item in items]

@@ -50,7 +50,7 @@ class Versions:
         after = self.converted(new, version, "failed to convert new object")
         if before is None or after is None:
             return None
-        return changes(self.type_at(version), before, after).ignoring(self.ignored(version))
+        return changes(self.type_at(version), before, after, self.ignored(version))
 
     def converted(self, document: Document, version: str, failed: str) -> Document | None:
         try:

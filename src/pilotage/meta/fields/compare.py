@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from pilotage.meta.documents import equal, same
+from pilotage.meta.documents import Document, equal, same
 from pilotage.meta.fields import items, sets
 from pilotage.meta.fields.schema import FieldType, ListRule
 from pilotage.meta.fields.sets import MEMBER, SELF, FieldSet
@@ -29,11 +29,16 @@ class FieldChanges(NamedTuple):
         return FieldChanges(sets.without(self.removed, fields), sets.without(self.written, fields))
 
 
-def changes(field_type: FieldType, old: Any, new: Any) -> FieldChanges:
-    """The changes from one document to another, both of that type."""
+def changes(field_type: FieldType, old: Document, new: Document, ignored: FieldSet = MEMBER) -> FieldChanges:
+    """The changes from one document to another, both of that type, without changes of ignored fields."""
+    # A field that is ignored as a whole is not compared: a write of the status has the whole spec, too.
+    skipped = [name for name in new if ignored and ignored.get(f"f:{name}") == MEMBER]
+    if skipped:
+        old = {name: value for name, value in old.items() if name not in skipped}
+        new = {name: value for name, value in new.items() if name not in skipped}
     found = FieldChanges({}, {})
     _compare(field_type, old, new, found)
-    return found
+    return found.ignoring(ignored)
 
 
 def _compare(field_type: FieldType, old: Any, new: Any, out: FieldChanges) -> bool:
@@ -87,8 +92,11 @@ def _compare_maps(field_type: FieldType, old: dict[str, Any], new: dict[str, Any
 def _compare_lists(field_type: FieldType, rule: ListRule, old: list[Any], new: list[Any], out: FieldChanges) -> None:
     olds = items.by_element(field_type, rule, old)
     news = items.by_element(field_type, rule, new)
+    exact = field_type.items.exact
     for element in olds.keys() | news.keys():
-        _compare_items(element, field_type.items, olds.get(element, []), news.get(element, []), out)
+        was, now = olds.get(element, []), news.get(element, [])
+        if was != now or not (exact or same(was, now)):  # most are the same
+            _compare_items(element, field_type.items, was, now, out)
 
 
 def _compare_items(element: str, field_type: FieldType, old: list[Any], new: list[Any], out: FieldChanges) -> None:

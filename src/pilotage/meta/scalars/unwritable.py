@@ -4,6 +4,7 @@ surrogate pairs; objects of other classes."""
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -44,11 +45,11 @@ def may_have_infinite_number(value: object) -> bool:
     """Whether an object may have NaN or an infinity: the quick check of an object whose JSON has a null, as the
     conditions of Pods have. In MessagePack such a number has its own bytes, which hardly anything else has."""
     packed = _pack(value)
-    return any(pattern in packed for pattern in _INFINITE)
+    return b"\xcb" in packed and _INFINITE.search(packed) is not None
 
 
 _pack = msgspec.msgpack.Encoder(enc_hook=enc_hook).encode
-_INFINITE = (b"\xcb\x7f\xf0", b"\xcb\x7f\xf8", b"\xcb\xff\xf0", b"\xcb\xff\xf8")
+_INFINITE = re.compile(rb"\xcb[\x7f\xff][\xf0\xf8]")
 """The first bytes of a float that is an infinity or NaN."""
 
 

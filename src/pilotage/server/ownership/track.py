@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import msgspec
@@ -55,7 +56,7 @@ def tracked_create(
     else:
         ownership, empty = kinds.ownership_of(info, request.subresource), kinds.empty_fields(info)
         if len(request.body) <= MAX_OUTLINED:
-            fields = _known_fields(ownership, empty, document)
+            fields = _created(ownership, empty, document).fields
         else:
             fields = _created_fields(ownership, empty, document)
         entries = _new_entries(ownership, request, fields, now)
@@ -84,15 +85,11 @@ def _new_entries(ownership: kinds.FieldOwnership, request: APIRequest, fields: F
     return [managing.entry(manager, Owned(fields, ownership.api_version, now), in_order=True)] if fields else []
 
 
-def _known_fields(ownership: kinds.FieldOwnership, empty: Document, document: Document) -> FieldSet:
-    """The fields of a new object, found by its outline if one of the last few objects had the same."""
-    if not empty.keys() <= {"metadata"}:  # then the values matter, too
-        return _created_fields(ownership, empty, document)
-    return _created(ownership, empty, document).fields
-
-
 def _created(ownership: kinds.FieldOwnership, empty: Document, document: Document) -> kinds.CreatedFields:
+    """The fields of a new object, found by its outline if one of the last few objects had the same."""
     found_outline = outlines.outline(ownership.field_type, document)
+    if found_outline is not None and empty:
+        found_outline = found_outline, _likeness(empty, document)
     found = ownership.created.get(found_outline)
     if found is None:
         found = kinds.CreatedFields(_created_fields(ownership, empty, document))
@@ -102,6 +99,18 @@ def _created(ownership: kinds.FieldOwnership, empty: Document, document: Documen
             ownership.created[found_outline] = found
             records.share_fields(found.fields)
     return found
+
+
+def _likeness(empty: Document, document: Document) -> tuple[Hashable, ...]:
+    """Which values of a new object are as in an empty one, where the empty one has a value: besides the outline, only
+    these decide which fields have an owner."""
+    found: list[Hashable] = []
+    for name, value in empty.items():
+        mine = document.get(name)
+        found.append((mine == value, mine.__class__ is value.__class__))
+        if value and mine.__class__ is dict is value.__class__:
+            found.append(_likeness(value, mine))
+    return tuple(found)
 
 
 def _created_fields(ownership: kinds.FieldOwnership, empty: Document, document: Document) -> FieldSet:
@@ -262,7 +271,7 @@ class _Write:
         self._versions = kinds.versions_of(info, request.subresource, by_webhook)
         version = ownership.api_version
         self._writer = FieldWriter(update_manager(version, request), version, written_at(request, now))
-        self._own = compare.changes(ownership.field_type, old, new).ignoring(ownership.ignored)
+        self._own = compare.changes(ownership.field_type, old, new, ownership.ignored)
         if request.subresource == "scale" and info.rules.scale is not None:
             self._own = _without_zero(self._own, new, info.rules.scale.replicas)
         self._compared: dict[str, FieldChanges | None] = {version: self._own}

@@ -26,7 +26,12 @@ def chain(plugins: Sequence[PluginRow], names: Collection[str], context: PluginC
     rows = [row for row in plugins if row.name in names and row.module]
     phases = {
         phase: tuple(
-            Limited(partial(function, row, phase), frozenset(row.resources) or None, row.configured_by)
+            Limited(
+                partial(function, row, phase),
+                frozenset(row.resources) or None,
+                row.configured_by,
+                keeps_managed_fields=row.configured_by != "configurations",  # as webhooks and policies
+            )
             for row in rows
             if phase in row.phases
         )

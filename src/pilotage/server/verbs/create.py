@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from pilotage.errors import AlreadyExists, ApiError, RevisionConflict
-from pilotage.meta.documents import Document, copied
+from pilotage.meta.documents import Document
 from pilotage.rest.request import APIRequest
 from pilotage.rest.response import Response
 from pilotage.server import records
@@ -106,8 +106,12 @@ class Creator:
         if metadata.get("name") or not metadata.get("generateName"):
             prepared = await offload(size, steps.prepare_create, info, document, now, uid)
             return await self._store(info, admission, attributes, document, prepared)
+        # What is prepared may depend on the name, as the labels of a Job's pods do: each attempt begins with this.
+        unnamed, named = records.to_json(document), document
         for attempt in range(_GENERATED_TRIES):
-            named = copied(document)  # what is prepared may depend on the name, as the labels of a Job's pods do
+            if attempt:
+                named = records.decode(unnamed)
+                metadata = named["metadata"]
             named["metadata"]["name"] = metadata["generateName"][:_MAX_PREFIX] + context.suffix()
             prepared = await offload(size, steps.prepare_create, info, named, now, uid)
             try:

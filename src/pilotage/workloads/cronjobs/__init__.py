@@ -20,6 +20,7 @@ from pilotage.workloads.cronjobs import decisions
 from pilotage.workloads.cronjobs.decisions import Note
 from pilotage.workloads.cronjobs.jobs import ControlledJobs
 from pilotage.workloads.jobs.view import JobView
+from pilotage.workloads.refusals import is_namespace_terminating
 
 NAME = "cronjob-controller"
 
@@ -125,7 +126,7 @@ class CronJobReconciler:
             known = any(one.uid == found.metadata.uid for one in active)
             return found if is_controlled_by(found, cron_job) and not known else None
         except ApiError as error:
-            if not any(cause.reason == "NamespaceTerminating" for cause in error.causes):
+            if not is_namespace_terminating(error):
                 message = f"Error creating job: {error.status.message}"
                 self._recorder.event(cron_job, "Warning", "FailedCreate", message)
             raise

@@ -17,6 +17,7 @@ from pilotage.types.batch.v1 import CronJob, CronJobStatus, Job
 from pilotage.types.core.v1 import ObjectReference
 from pilotage.workloads.cronjobs.missed import missed_times, until_next
 from pilotage.workloads.cronjobs.timing import zone_named
+from pilotage.workloads.durations import span
 from pilotage.workloads.jobs.view import JobView
 
 SCHEDULED_TIMESTAMP = "batch.kubernetes.io/cronjob-scheduled-timestamp"
@@ -103,7 +104,7 @@ def decide(cron_job: CronJob, now: datetime) -> Decision:
     if missed.amount == "many":
         message = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
         notes.append(Note("Warning", "TooManyMissedTimes", message))
-    if spec.starting_deadline_seconds is not None and time + timedelta(seconds=spec.starting_deadline_seconds) < now:
+    if spec.starting_deadline_seconds is not None and time + span(spec.starting_deadline_seconds) < now:
         message = f"Missed scheduled time to start a job: {format_datetime(time)}"
         return Decision(None, again, (*notes, Note("Warning", "MissSchedule", message)))
     name = job_name(cron_job, time)

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from pilotage.kubernetes.batch.schedules import Schedule
 from pilotage.types.batch.v1 import CronJob
 from pilotage.workloads.cronjobs.timing import next_time
+from pilotage.workloads.durations import span
 
 MANY = 100
 """With more missed times than this, an Event says so."""
@@ -55,7 +56,7 @@ def _earliest(cron_job: CronJob, now: datetime, *, within_deadline: bool) -> dat
     earliest = last or created or now
     deadline = cron_job.spec.starting_deadline_seconds
     if within_deadline and deadline is not None:
-        return max(earliest, now - timedelta(seconds=deadline))
+        return max(earliest, now - span(deadline))
     return earliest
 
 

@@ -19,6 +19,7 @@ from pilotage.types.core.v1 import (
     PodTemplateSpec,
     Toleration,
 )
+from pilotage.workloads.integers import parse_integer
 from pilotage.workloads.nodes.matching import NO_EXECUTE, NO_SCHEDULE, node_selector_matches, tolerates
 from pilotage.workloads.nodes.view import NodeView
 
@@ -102,10 +103,7 @@ def pod_template(owner: DaemonSet, hashed: str) -> PodTemplateSpec:
 
 def template_generation(owner: DaemonSet) -> int | None:
     """The count of templates in an annotation that an old version of the API had as a field."""
-    try:
-        return int(owner.metadata.annotations[GENERATION_ANNOTATION])
-    except (KeyError, ValueError):
-        return None
+    return parse_integer(owner.metadata.annotations.get(GENERATION_ANNOTATION, ""))
 
 
 def affinity_to(node: str, given: Affinity | None) -> Affinity:

@@ -21,7 +21,7 @@ from pilotage.workloads.daemonsets.rollout import next_rollout
 from pilotage.workloads.daemonsets.status import next_status
 from pilotage.workloads.nodes.view import NodeViews
 from pilotage.workloads.pods.claims import claim, pod_candidate
-from pilotage.workloads.pods.control import PodControl, is_namespace_terminating, pod_from_template, slow_start
+from pilotage.workloads.pods.control import PodControl, pod_from_template, slow_start
 from pilotage.workloads.pods.view import PodView
 from pilotage.workloads.statuses import write_status
 
@@ -141,12 +141,7 @@ class DaemonSetReconciler:
             node, pod = next(remaining), pod_from_template(template, seen.owner)
             if pod.spec is not None:
                 pod.spec.affinity = affinity_to(node, pod.spec.affinity)
-            try:
-                made = await self._control.create(pod, seen.owner)
-            except ApiError as error:
-                if not is_namespace_terminating(error):  # every other create would fail, too
-                    raise
-            else:
+            if (made := await self._control.create(pod, seen.owner)) is not None:
                 self._targets[made.metadata.uid] = node
 
         await slow_start(len(nodes), create)

@@ -9,17 +9,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 
 from pilotage.controller.builder import ControllerBuilder
 from pilotage.controller.options import ControllerOptions
 from pilotage.controller.request import Request
 from pilotage.meta.owners import controller_of
-from pilotage.meta.selectors.selectors import Selector
 from pilotage.types.apps.v1 import Deployment, ReplicaSet
-from pilotage.workloads.context import BURST, Context
+from pilotage.workloads.context import POD_DEBOUNCE, Context
 from pilotage.workloads.deployments.reconciler import DeploymentReconciler
-from pilotage.workloads.pods.orphans import adopters
+from pilotage.workloads.pods.orphans import adopters, selector_of
 from pilotage.workloads.pods.source import PodHandler, PodSource, Requests
 from pilotage.workloads.pods.view import PodView
 
@@ -30,15 +29,10 @@ CONCURRENT_SYNCS = 5
 def setup(context: Context) -> None:
     """Add the controller of Deployments."""
     builder = ControllerBuilder(context.manager).for_(Deployment).owns(ReplicaSet).named("deployment-controller")
-    builder.watches(ReplicaSet, adopters(context.manager.cache, Deployment, _selects))
+    builder.watches(ReplicaSet, adopters(context.manager.cache, Deployment, selector_of))
     builder.watches_raw_source(PodSource(context.pods, _waiting_for_pods(context)))
-    builder.with_options(ControllerOptions(max_concurrent_reconciles=CONCURRENT_SYNCS, debounce=BURST))
+    builder.with_options(ControllerOptions(max_concurrent_reconciles=CONCURRENT_SYNCS, debounce=POD_DEBOUNCE))
     builder.complete(DeploymentReconciler(context).reconcile)
-
-
-def _selects(deployment: Deployment, labels: Mapping[str, str]) -> bool:
-    selector = Selector.from_label_selector(deployment.spec.selector)
-    return bool(selector) and selector.matches(labels)
 
 
 def _waiting_for_pods(context: Context) -> PodHandler:

@@ -27,8 +27,8 @@ from pilotage.workloads.deployments.sizes import (
     replicas_of,
 )
 from pilotage.workloads.deployments.writer import DeploymentWriter
-from pilotage.workloads.pods.claims import candidate, claim
-from pilotage.workloads.pods.control import is_namespace_terminating
+from pilotage.workloads.pods.claims import candidate, claim, controller_uid
+from pilotage.workloads.refusals import is_namespace_terminating
 
 
 class Rollout(NamedTuple):
@@ -85,9 +85,7 @@ class DeploymentReconciler:
         """The ReplicaSets that it controls and selects, with those that it adopts."""
         namespace, uid = deployment.metadata.namespace, deployment.metadata.uid
         listed = await self._client.list(ReplicaSet, namespace=namespace)
-        owners = (header.owner_references for header in listed.headers)
-        controllers = [next((owner.uid for owner in each if owner.controller), uid) for each in owners]
-        found = [listed[index] for index, controller in enumerate(controllers) if controller == uid]
+        found = [listed[at] for at, header in enumerate(listed.headers) if controller_uid(header) in ("", uid)]
         selector = Selector.from_label_selector(deployment.spec.selector)
         return await claim(self._client, deployment, selector, found, candidate)
 
@@ -130,13 +128,10 @@ class DeploymentReconciler:
         return await self._sync_rollout(deployment, rollout)
 
     async def _scale_down(self, deployment: Deployment, old: list[ReplicaSet], new: ReplicaSet) -> bool:
-        """Whether old ReplicaSets were scaled down. The next reconcile repeats what could not be written."""
+        """Whether old ReplicaSets were scaled down."""
         steps = next_old_sizes(deployment, old, new)
-        try:
-            for step in steps:
-                await self._writer.scale(deployment, step)
-        except ApiError:
-            return False
+        for step in steps:
+            await self._writer.scale(deployment, step)
         return bool(steps)
 
     async def _recreate(self, deployment: Deployment, rollout: Rollout) -> Result:

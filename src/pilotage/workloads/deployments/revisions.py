@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 from pilotage.types.apps.v1 import ReplicaSet
+from pilotage.workloads.integers import parse_integer
 
 REVISION = "deployment.kubernetes.io/revision"
 REVISION_HISTORY = "deployment.kubernetes.io/revision-history"
@@ -24,13 +24,12 @@ _NOT_COPIED = frozenset(
         MAX_REPLICAS,
     }
 )
-_INTEGER = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 _INT32 = 2**31
 
 
 def revision_of(annotations: Mapping[str, str]) -> int | None:
     """The revision; 0 where there is none, and None for a text that is not a number."""
-    return _integer(annotations[REVISION]) if REVISION in annotations else 0
+    return parse_integer(annotations[REVISION]) if REVISION in annotations else 0
 
 
 def max_revision(replica_sets: Iterable[ReplicaSet]) -> int:
@@ -48,7 +47,7 @@ def next_annotations(
     """
     made = {**annotations, **{name: text for name, text in of_deployment.items() if name not in _NOT_COPIED}}
     text = annotations.get(REVISION, "")
-    before = _integer(text) if text else 0
+    before = parse_integer(text) if text else 0
     if before is None:
         return None
     if before < revision:
@@ -66,8 +65,8 @@ def replicas_annotations(desired: int, most: int) -> dict[str, str]:
 def replicas_in(annotations: Mapping[str, str], name: str) -> int | None:
     """A size in an annotation; None where there is none, or no size that Kubernetes writes."""
     text = annotations.get(name, "")
-    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 10 else _INT32
-    return number if number < _INT32 else None
+    number = parse_integer(text)
+    return number if number is not None and 0 <= number < _INT32 and text.isdigit() else None
 
 
 def _history(history: str, revision: str, most: int) -> dict[str, str]:
@@ -79,8 +78,3 @@ def _history(history: str, revision: str, most: int) -> dict[str, str]:
     while length > most and kept:
         length -= len(kept.pop(0)) + 1
     return {REVISION_HISTORY: ",".join([*kept, revision])} if length <= most else {}
-
-
-def _integer(text: str) -> int | None:
-    number = int(text) if _INTEGER.fullmatch(text) else None
-    return number if number is not None and -(2**63) <= number < 2**63 else None

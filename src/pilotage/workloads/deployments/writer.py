@@ -16,7 +16,7 @@ from pilotage.workloads.deployments import status as statuses
 from pilotage.workloads.deployments.replicasets import find_new, new_replica_set
 from pilotage.workloads.deployments.revisions import REVISION, max_revision, next_annotations, replicas_annotations
 from pilotage.workloads.deployments.sizes import Scaling, max_surge, next_new_size, replicas_of
-from pilotage.workloads.pods.control import is_namespace_terminating
+from pilotage.workloads.refusals import is_namespace_terminating
 from pilotage.workloads.statuses import status_changes
 from pilotage.workloads.templates.hashes import template_hash
 
@@ -33,6 +33,7 @@ class DeploymentWriter:
 
     async def write(self, deployment: Deployment, status: DeploymentStatus, revision: str = "") -> bool:
         """Write a status and the revision, where they have changed, in one request, as Kubernetes does."""
+        meta = deployment.metadata
         patch: dict[str, Any] = {}
         if changes := status_changes(deployment.status, status):
             patch["status"] = changes
@@ -40,7 +41,7 @@ class DeploymentWriter:
             patch["metadata"] = {"annotations": {REVISION: revision}}
         if not patch:
             return False
-        meta = deployment.metadata
+        patch["metadata"] = {"uid": meta.uid, **patch.get("metadata", {})}
         stored = await self._client.patch_status(Deployment, patch, name=meta.name, namespace=meta.namespace)
         deployment.status, meta.annotations = stored.status, stored.metadata.annotations
         return True

@@ -7,7 +7,6 @@ from pilotage.controller.handlers import Requests
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result
 from pilotage.errors import Conflict, NotFound, PilotageError
-from pilotage.meta.models import ObjectMeta
 from pilotage.meta.scalars import times
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.types.policy.v1 import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
@@ -24,7 +23,8 @@ from pilotage.workloads.disruptions.decisions import (
 )
 from pilotage.workloads.disruptions.scale import Scales
 from pilotage.workloads.pods.view import PodView
-from pilotage.workloads.recording import Reference
+from pilotage.workloads.recording import pod_reference
+from pilotage.workloads.refusals import message_of
 
 _UNMANAGED = (
     "Pods selected by this PodDisruptionBudget (selector: {0}) were found to be unmanaged. As a result, the status of "
@@ -63,7 +63,9 @@ class Disruptions:
         if len(found) > 1 and after is not None:
             text = f'Pod "{pod.namespace}"/"{pod.name}" matches multiple PodDisruptionBudgets.  '
             text += f'Chose "{found[0]}" arbitrarily.'
-            self._recorder.event(_reference(pod), "Warning", "MultiplePodDisruptionBudgets", text)
+            self._recorder.event(
+                pod_reference(pod.namespace, pod.name, pod.uid), "Warning", "MultiplePodDisruptionBudgets", text
+            )
         return found[:1]
 
     async def reconcile(self, request: Request) -> Result | None:
@@ -76,7 +78,7 @@ class Disruptions:
             return Result(requeue=True)
         except PilotageError as error:
             now = times.now(self._context.clock)
-            return await self._write(budget, failed_status(budget, _text(error), now))
+            return await self._write(budget, failed_status(budget, message_of(error), now))
 
     async def _update(self, budget: PodDisruptionBudget) -> Result | None:
         await self._context.pods.current()
@@ -89,7 +91,7 @@ class Disruptions:
             scale, unmanaged = await self._scales.expected(pods) if needs_scale(spec) else (0, [])
             wanted = expected(spec, len(pods), scale)
         except PilotageError as error:
-            text = f"Failed to calculate the number of expected pods: {_text(error)}"
+            text = f"Failed to calculate the number of expected pods: {message_of(error)}"
             self._recorder.event(budget, "Warning", "CalculateExpectedPodCountFailed", text)
             raise
         if unmanaged:
@@ -99,7 +101,7 @@ class Disruptions:
         found = disrupted(given, pods, now)
         for pod in found.overdue:
             text = f"Pod was expected by PDB {namespace}/{namespace} to be deleted but it wasn't"  # upstream's words
-            self._recorder.event(_reference(pod), "Warning", "NotDeleted", text)
+            self._recorder.event(pod_reference(pod.namespace, pod.name, pod.uid), "Warning", "NotDeleted", text)
         status = next_status(budget, wanted, healthy(pods, found.pods, now), found.pods, now)
         if not has_status(budget, status):
             await self._write(budget, status)
@@ -131,13 +133,3 @@ def _differs(before: PodView, after: PodView) -> bool:
         or before.controller_uid != after.controller_uid
         or (before.deleted is None) != (after.deleted is None)
     )
-
-
-def _text(error: PilotageError) -> str:
-    """The words of the server, without the subject that the client adds."""
-    status = getattr(error, "status", None)
-    return str(status.message) if status is not None and status.message else str(error)
-
-
-def _reference(pod: PodView) -> Reference:
-    return Reference(ObjectMeta(name=pod.name, namespace=pod.namespace, uid=pod.uid))

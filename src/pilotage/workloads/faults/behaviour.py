@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pilotage.types.core.v1 import Container
-
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
@@ -37,9 +35,3 @@ DEFAULT = Behaviour()
 JOB = replace(DEFAULT, run_seconds=1.0)
 """A container that does its work and ends: those of Pods with the restart policy Never or OnFailure, and of init
 containers."""
-
-
-def startup_delay(container: Container) -> float:
-    """The seconds that its probes delay a container that starts without a fault: until the first success of each."""
-    probes = (container.startup_probe, container.readiness_probe)
-    return sum(float(probe.initial_delay_seconds or 0) for probe in probes if probe is not None)

@@ -15,6 +15,8 @@ from pilotage.workloads.faults.behaviour import Behaviour
 
 ANNOTATION = "workloads.pilotage.dev/fault"
 """The fault of a Pod, in the form of `parse`."""
+_LONGEST = 1000
+"""The most characters of a fault as text: it is parsed each time that its Pod is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Fault:
     The names: `image-pull` (the image cannot be pulled), `crash-loop` (it ends `after` its start, with `exit_code`, and
     again after each restart), `oom-kill` (the same, killed for its memory), `exit` (it ends once, with `exit_code`),
     `never-ready`, `unready` (its readiness probe fails from `after` on), `unhealthy` (its liveness probe fails `after`
-    its start), `slow-volume` (its volumes take `after` to be made, and to be mounted), `slow-image` (its image takes
+    its start), `slow-volume` (its volumes take `after` to be made and to be mounted), `slow-image` (its image takes
     `after` to pull), `slow-stop` (it takes `after` to stop).
     """
 
@@ -64,12 +66,15 @@ class Fault:
         """The behaviour of a container with this fault, after a number of restarts."""
         return EFFECTS[self.name](self, behaviour, restarts)
 
-    def delay(self, default: float) -> float:
-        return default if self.after is None else float(self.after)  # type: ignore[arg-type]  # seconds by __post_init__
+    def delay(self, default: Seconds) -> float:
+        """The seconds of `after`, or the default of this fault."""
+        return seconds(default if self.after is None else self.after, "after")
 
 
 def parse(text: str) -> Fault:
     """A fault as text: its name, and fields as `crash-loop exit-code=3 after=10s container=web labels=app=shop`."""
+    if len(text) > _LONGEST:
+        raise InvalidDefinition(f"a fault of {len(text)} characters: it has at most {_LONGEST}")
     try:
         name, *parameters = shlex.split(text) or [""]
     except ValueError as error:
@@ -102,7 +107,7 @@ def _seconds(text: str) -> float:
 
 
 def _exit_code(text: str) -> int:
-    if not text.isdecimal():
+    if not (text.isascii() and text.isdigit() and len(text) <= 3):
         raise InvalidDefinition(f"exit-code={text}: an exit code is a number between 0 and 255")
     return int(text)
 

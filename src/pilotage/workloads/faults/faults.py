@@ -10,6 +10,7 @@ from pilotage.errors import InvalidDefinition
 from pilotage.types.core.v1 import Container, Pod
 from pilotage.workloads.faults.behaviour import DEFAULT, JOB, Behaviour
 from pilotage.workloads.faults.fault import ANNOTATION, Fault, parse
+from pilotage.workloads.integers import parse_integer
 from pilotage.workloads.options import WorkloadOptions
 
 RUN_SECONDS = "workloads.pilotage.dev/run-seconds"
@@ -78,9 +79,10 @@ def _annotated(behaviour: Behaviour, pod: Pod) -> Behaviour:
     if not annotations:
         return behaviour
     run, code = annotations.get(RUN_SECONDS, ""), annotations.get(EXIT_CODE, "")
-    if run.replace(".", "", 1).isdecimal():
+    if run.isascii() and run.replace(".", "", 1).isdigit():
         behaviour = replace(behaviour, run_seconds=float(run))
-    return replace(behaviour, exit_code=int(code)) if code.isdecimal() and int(code) < 256 else behaviour
+    number = parse_integer(code)
+    return replace(behaviour, exit_code=number) if number is not None and 0 <= number < 256 else behaviour
 
 
 def _annotated_faults(pod: Pod) -> list[Fault]:

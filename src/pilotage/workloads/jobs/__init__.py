@@ -68,7 +68,7 @@ class Handlers:
     def _later(self, requests: list[Request]) -> Requests:
         due = self._context.clock() + BATCH
         for request in requests:
-            self._context.progress.set((NAME, str(request)), due)
+            self._context.progress.set((request.namespace, request.name), due, "Job")
         return [Enqueue(request, after=BATCH) for request in dict.fromkeys(requests)]
 
 

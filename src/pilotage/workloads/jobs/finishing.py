@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from pilotage.types.batch.v1 import Job, JobCondition
+from pilotage.workloads.durations import span
 from pilotage.workloads.jobs.conditions import (
     COMPLETE,
     FAILED,
@@ -59,7 +60,7 @@ def until_deadline(job: Job, now: datetime) -> timedelta | None:
     start, seconds = status_of(job).start_time, job.spec.active_deadline_seconds
     if seconds is None or start is None or is_suspended(job):
         return None
-    return timedelta(seconds=seconds) - (now - start)
+    return span(seconds) - (now - start)
 
 
 def _policy_failure(seen: Observation) -> tuple[str, str] | None:

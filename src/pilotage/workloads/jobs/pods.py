@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from pilotage.meta.conditions import find_status_condition
 from pilotage.meta.values import Value
 from pilotage.types.batch.v1 import Job
 from pilotage.types.core.v1 import ContainerStatus, Pod
+from pilotage.workloads.durations import span
 from pilotage.workloads.jobs.modes import is_indexed, replaces_only_failed
 from pilotage.workloads.pods.view import JOB_TRACKING_FINALIZER, PodView
 
@@ -121,7 +122,7 @@ def _finished_at(pod: Pod) -> datetime | None:
         if ready is not None and ready.status == "False" and ready.last_transition_time is not None:
             return ready.last_transition_time
     if metadata.deletion_timestamp is not None:
-        return metadata.deletion_timestamp - timedelta(seconds=metadata.deletion_grace_period_seconds or 0)
+        return metadata.deletion_timestamp - span(metadata.deletion_grace_period_seconds or 0)
     return metadata.creation_timestamp
 
 

@@ -47,7 +47,7 @@ class JobReconciler:
         self._backoffs: dict[Request, Backoff] = {}
 
     async def reconcile(self, request: Request) -> Result:
-        self._context.progress.set((NAME, str(request)), None)
+        self._context.progress.set((request.namespace, request.name), None, "Job")
         job = await self._client.find(Job, request.name, namespace=request.namespace)
         if job is None or is_job_finished(job):
             self._backoffs.pop(request, None)
@@ -129,12 +129,7 @@ class JobReconciler:
 
     async def _create_next(self, sync: Sync, job: Job, indexes: Iterator[int]) -> None:
         index = next(indexes)
-        try:
-            await self._control.create(pod_of(job, index, sync.seen.awaiting.get(index)), job)
-        except ApiError as error:
-            # In a namespace that is being deleted no further create would succeed.
-            if not any(cause.reason == "NamespaceTerminating" for cause in error.causes):
-                raise
+        await self._control.create(pod_of(job, index, sync.seen.awaiting.get(index)), job)
         sync.active += 1
 
     async def _track(self, request: Request, sync: Sync, *, changed: bool) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 from pilotage.errors import ApiError, NotFound
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.scalars.times import MicroTime
 from pilotage.types.coordination.v1 import Lease, LeaseSpec
 from pilotage.workloads.context import Context
+from pilotage.workloads.nodes.simulated import LEASES
 
-NAMESPACE = "kube-node-lease"
 PERIOD = 10.0
 """Seconds between two renewals, as of a kubelet."""
 DURATION = 40
@@ -36,10 +37,9 @@ class Heartbeats:
     async def _renew(self, name: str) -> None:
         client, now = self._context.client.api_reader, MicroTime.of(self._context.clock())
         renewal = {"spec": {"renewTime": now.format()}}
-        try:
-            await client.patch(Lease, renewal, name=name, namespace=NAMESPACE)
-        except NotFound:
-            spec = LeaseSpec(holder_identity=name, lease_duration_seconds=DURATION, renew_time=now)
-            await client.create(Lease(metadata=ObjectMeta(name=name, namespace=NAMESPACE), spec=spec))
-        except ApiError:
-            return
+        spec = LeaseSpec(holder_identity=name, lease_duration_seconds=DURATION, renew_time=now)
+        with suppress(ApiError):
+            try:
+                await client.patch(Lease, renewal, name=name, namespace=LEASES)
+            except NotFound:
+                await client.create(Lease(metadata=ObjectMeta(name=name, namespace=LEASES), spec=spec))

@@ -11,7 +11,7 @@ import msgspec
 from pilotage.controller.event import Event
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result
-from pilotage.errors import Conflict, NotFound
+from pilotage.errors import Conflict, NotFound, PilotageError
 from pilotage.meta.scalars.hooks import enc_hook
 from pilotage.types.core.v1 import Container, Pod
 from pilotage.workloads.context import Context
@@ -19,8 +19,7 @@ from pilotage.workloads.faults.behaviour import Behaviour
 from pilotage.workloads.faults.faults import annotation_problem
 from pilotage.workloads.kubelet.life import next_step
 from pilotage.workloads.kubelet.moment import Memory, Moment
-from pilotage.workloads.kubelet.nodes import host_ip
-from pilotage.workloads.nodes.network import PodNetwork
+from pilotage.workloads.pods.network import PodNetwork, host_ip
 
 _Key = tuple[str, str]
 
@@ -52,7 +51,7 @@ class Kubelet:
         self._recorder = context.recorder("kubelet")
         self._known: dict[_Key, _Known] = {}
         self._images: dict[str, set[str]] = {}
-        self._network = PodNetwork()
+        self._network = PodNetwork(context.pods)
 
     def concerns(self, event: Event) -> bool:
         """Whether an event is about a Pod on a simulated node, and not the result of a write of the kubelet itself."""
@@ -86,7 +85,11 @@ class Kubelet:
         known.next = moment.next
         context.progress.set(key, moment.next if moment.is_progress and not is_over else None)
         if is_over and pod.metadata.deletion_timestamp is not None:
-            await self._remove(pod)
+            try:
+                await self._remove(pod)
+            except PilotageError:
+                known.written = ""  # so that it is looked at again
+                raise
             return None
         return self._later(known)
 

@@ -7,9 +7,10 @@ thousand Pods would take longer than all else here.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from pilotage.types.core.v1 import Container, ContainerStatus, HostIP, Pod, PodIP, PodSpec, PodStatus
+from pilotage.workloads.durations import span
 from pilotage.workloads.kubelet.conditions import conditions_of, is_initialized, is_sidecar, phase_of
 from pilotage.workloads.kubelet.containers import Life, start_delay, waiting_status
 from pilotage.workloads.kubelet.moment import Moment
@@ -143,7 +144,7 @@ def _stop(pod: Pod, deleted: datetime, statuses: dict[str, ContainerStatus], mom
         for container in running:
             moment.record("Killing", f"Stopping container {container.name}", _path(pod.spec, container.name))
     slowest = max(moment.behaviour(one).stop_seconds for one in running)
-    asked = deleted - timedelta(seconds=grace)  # the deletion timestamp is the end of the grace period
+    asked = deleted - span(grace)  # the deletion timestamp is the end of the grace period
     if not moment.is_due(asked, min(slowest, grace)):
         return False
     for container in running:
@@ -174,7 +175,7 @@ def _deadline(spec: PodSpec, status: PodStatus) -> datetime | None:
     seconds = spec.active_deadline_seconds
     if seconds is None or status.start_time is None:
         return None
-    return status.start_time + timedelta(seconds=seconds)
+    return status.start_time + span(seconds)
 
 
 def _is_running(status: ContainerStatus) -> bool:

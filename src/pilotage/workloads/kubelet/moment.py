@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from pilotage.types.core.v1 import Container
+from pilotage.workloads.durations import span
 from pilotage.workloads.faults.behaviour import Behaviour
 
 
@@ -71,7 +72,7 @@ class Moment:
 
     def is_due(self, since: datetime, seconds: float, *, is_progress: bool = True) -> bool:
         """Whether this many seconds have passed; if not, the next look is then."""
-        due = since + timedelta(seconds=seconds)
+        due = since + span(seconds)
         if due <= self.now:
             return True
         if self.next is None or due < self.next:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.scalars.quantity import Quantity
 from pilotage.types.core.v1 import Node, NodeAddress, NodeCondition, NodeSpec, NodeStatus, NodeSystemInfo
+from pilotage.workloads.pods.network import host_ip
 
 ANNOTATION = "workloads.pilotage.dev/node"
 """Nodes with `simulated` in this annotation are simulated, and so are those that kwok would simulate."""
@@ -40,12 +41,6 @@ def node_named(name: str, capacity: Mapping[str, str] = CAPACITY) -> Node:
         spec=NodeSpec(),
         status=NodeStatus(capacity={key: Quantity(value) for key, value in capacity.items()}),
     )
-
-
-def host_ip(name: str) -> str:
-    """The address of a node, from its name."""
-    digest = hashlib.sha256(name.encode()).digest()
-    return f"172.{16 + digest[0] % 16}.{digest[1]}.{digest[2] % 254 + 1}"
 
 
 def reported(node: Node, now: datetime) -> NodeStatus:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pilotage.controller.request import Request
 from pilotage.errors import AlreadyExists, Conflict
+from pilotage.meta.objects import copy_of
+from pilotage.telemetry.logs import logger
 from pilotage.types.core.v1 import Node
 from pilotage.workloads.context import Context
 from pilotage.workloads.kubelet.nodes import is_reported, is_simulated, node_named, reported
 from pilotage.workloads.stages.stage import NODE
+
+_log = logger("pilotage.workloads")
 
 
 class NodeReporter:
@@ -37,18 +41,21 @@ async def register(context: Context) -> None:
 
 
 async def _register(context: Context, given: Node) -> None:
-    base = node_named(given.metadata.name)
+    given, base = copy_of(given), node_named(given.metadata.name)
     wanted = given.status
     given.metadata.labels = {**base.metadata.labels, **given.metadata.labels}
     given.metadata.annotations = {**base.metadata.annotations, **given.metadata.annotations}
-    context.nodes.add(given.metadata.name)
     client = context.client.api_reader
     try:
         await client.create(given)
     except AlreadyExists:
         given = await client.get(Node, given.metadata.name)
+        if not is_simulated(given):
+            _log.warning("This node is not simulated: it exists, without the annotation", node=given.metadata.name)
+            return
     else:
         given.status = wanted
+    context.nodes.add(given.metadata.name)
     if not _is_staged(context):
         given.status = reported(given, context.clock())
     try:

@@ -9,7 +9,8 @@ from pilotage.controller.request import Request
 from pilotage.types.coordination.v1 import Lease
 from pilotage.types.core.v1 import Node
 from pilotage.workloads.context import Context
-from pilotage.workloads.nodelifecycle.reconciler import LEASES, NodeLifecycle
+from pilotage.workloads.nodelifecycle.reconciler import NodeLifecycle
+from pilotage.workloads.nodes.simulated import LEASES
 
 
 def setup(context: Context) -> None:

@@ -30,10 +30,10 @@ from pilotage.workloads.nodelifecycle.decisions import (
     silent_conditions,
     zone_of,
 )
+from pilotage.workloads.nodes.simulated import LEASES
 from pilotage.workloads.pods.conditions import set_pod_condition
 from pilotage.workloads.recording import Reference
 
-LEASES = "kube-node-lease"
 _BETWEEN_NODES = timedelta(seconds=10)
 """How far apart the nodes of a zone are tainted, so that their Pods are not evicted all at once: the default of
 `--node-eviction-rate` is 0.1 nodes per second."""

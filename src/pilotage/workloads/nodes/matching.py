@@ -13,11 +13,11 @@ from pilotage.types.core.v1 import (
     Taint,
     Toleration,
 )
+from pilotage.workloads.integers import parse_integer
 
 NO_SCHEDULE = "NoSchedule"
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
 NO_EXECUTE = "NoExecute"
-_INT64 = 2**63
 
 
 def tolerates_taint(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
@@ -92,7 +92,7 @@ def _is_valid(requirement: NodeSelectorRequirement) -> bool:
         case "Exists" | "DoesNotExist":
             return not requirement.values
         case "Gt" | "Lt":
-            return len(requirement.values) == 1 and _integer(requirement.values[0]) is not None
+            return len(requirement.values) == 1 and parse_integer(requirement.values[0]) is not None
         case _:
             return False
 
@@ -109,7 +109,7 @@ def _label_matches(requirement: NodeSelectorRequirement, labels: Mapping[str, st
         case "DoesNotExist":
             return value is None
         case operator:
-            return value is not None and _compares(operator, _integer(value), _integer(requirement.values[0]))
+            return value is not None and _compares(operator, parse_integer(value), parse_integer(requirement.values[0]))
 
 
 def _compares(operator: str, value: int | None, bound: int | None) -> bool:
@@ -121,12 +121,3 @@ def _compares(operator: str, value: int | None, bound: int | None) -> bool:
 def _field_matches(requirement: NodeSelectorRequirement, name: str) -> bool:
     value = name if requirement.key == "metadata.name" else ""
     return (value == requirement.values[0]) == (requirement.operator == "In")
-
-
-def _integer(text: str) -> int | None:
-    """A number as Go's ParseInt reads it, for 64 bits."""
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if not (digits.isascii() and digits.isdigit()):
-        return None
-    number = int(text)
-    return number if -_INT64 <= number < _INT64 else None

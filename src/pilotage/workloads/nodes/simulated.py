@@ -7,6 +7,8 @@ from datetime import datetime
 
 from pilotage.meta.scalars.times import Clock
 
+LEASES = "kube-node-lease"
+"""The namespace of the Leases of nodes."""
 Subscriber = Callable[[str], None]
 """Called with the name of a node that is new, was lost or has recovered."""
 

@@ -13,7 +13,7 @@ from pilotage.controller.handlers import Requests
 from pilotage.controller.options import ControllerOptions
 from pilotage.controller.request import Enqueue, Request
 from pilotage.controller.result import Result
-from pilotage.errors import ApiError, NotFound
+from pilotage.errors import ApiError
 from pilotage.meta.conditions import find_status_condition
 from pilotage.meta.scalars import times
 from pilotage.rest import PatchType
@@ -23,6 +23,7 @@ from pilotage.workloads.context import Context
 from pilotage.workloads.podgc import garbage
 from pilotage.workloads.pods.source import PodSource
 from pilotage.workloads.pods.view import PodView
+from pilotage.workloads.refusals import is_gone
 
 NAME = "pod-garbage-collector-controller"
 _ALL = Request("pods")
@@ -112,10 +113,10 @@ class PodGarbageCollector:
             if not view.is_finished:
                 patch = failure_patch(pod, reason, message, self._context.clock())
                 await self._client.patch_status(pod, raw_patch(PatchType.STRATEGIC, patch))
-            await self._client.delete(Pod, view.name, namespace=view.namespace, grace_period_seconds=timedelta())
-        except NotFound:
-            return
+            await self._client.delete(pod, grace_period_seconds=timedelta(), uid=view.uid)
         except ApiError as error:
+            if is_gone(error):
+                return
             _log.error("Deleting a Pod failed", namespace=view.namespace, name=view.name, error=error)
 
 

@@ -7,13 +7,15 @@ from typing import Literal, NamedTuple, TypeVar
 
 from pilotage.client.client import Client
 from pilotage.client.patch import raw_patch
-from pilotage.errors import Invalid, NotFound
+from pilotage.errors import ApiError, Invalid
 from pilotage.meta.models import Resource
+from pilotage.meta.objects import Header
 from pilotage.meta.owners import controller_of
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.rest import PatchType
 from pilotage.types.core.v1 import Pod
 from pilotage.workloads.pods.view import PodView
+from pilotage.workloads.refusals import is_gone
 
 T = TypeVar("T")
 Claim = Literal["own", "adopt", "release", "ignore"]
@@ -32,6 +34,11 @@ class Candidate(NamedTuple):
     is_being_deleted: bool
     is_member: bool = True
     """False for an object that its controller does not want, whatever its labels: a Pod of another name."""
+
+
+def controller_uid(header: Header) -> str:
+    """The uid of the controller of an object; empty without one."""
+    return next((owner.uid for owner in header.owner_references if owner.controller), "")
 
 
 def pod_candidate(pod: PodView) -> Candidate:
@@ -118,6 +125,8 @@ async def _patch(
         await client.patch(
             found.kind, raw_patch(PatchType.STRATEGIC, patch), name=found.name, namespace=found.namespace
         )
-    except (NotFound, Invalid):
-        return False
+    except ApiError as error:
+        if is_gone(error) or isinstance(error, Invalid):
+            return False
+        raise
     return True

@@ -8,9 +8,10 @@ from datetime import datetime
 from msgspec import to_builtins
 
 from pilotage.client.client import Client
-from pilotage.errors import Conflict, NotFound
+from pilotage.errors import ApiError
 from pilotage.meta.conditions import set_status_condition
 from pilotage.types.core.v1 import Pod, PodCondition, PodStatus
+from pilotage.workloads.refusals import is_gone
 
 
 async def set_pod_condition(
@@ -34,6 +35,8 @@ async def set_pod_condition(
     patch = {"metadata": {"uid": pod.metadata.uid}, "status": status}
     try:
         await client.patch_status(Pod, patch, name=pod.metadata.name, namespace=pod.metadata.namespace)
-    except (NotFound, Conflict):  # it is gone, or another Pod has its name now
+    except ApiError as error:
+        if not is_gone(error):
+            raise
         return False
     return True

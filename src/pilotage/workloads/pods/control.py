@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable
 
 from pilotage.client.client import Client
 from pilotage.cluster.events import EventRecorder
-from pilotage.errors import ApiError, NotFound
+from pilotage.errors import ApiError
 from pilotage.meta.models import ObjectMeta, Resource
 from pilotage.meta.objects import copy_of
 from pilotage.meta.owners import set_controller_reference
 from pilotage.types.core.v1 import Pod, PodSpec, PodTemplateSpec
 from pilotage.workloads.pods.view import PodView
+from pilotage.workloads.refusals import is_gone, is_namespace_terminating
 
-SLOW_START_INITIAL_BATCH = 1
 MAX_NAME = 253
 
 
@@ -44,13 +44,15 @@ class PodControl:
         self._client = client
         self._recorder = recorder
 
-    async def create(self, pod: Pod, owner: Resource) -> Pod:
-        """Create a Pod. An error is recorded, unless the namespace is being deleted, and raised."""
+    async def create(self, pod: Pod, owner: Resource) -> Pod | None:
+        """Create a Pod. An error is recorded and raised; None where the namespace is being deleted, in which every
+        other create would fail, too."""
         try:
             made = await self._client.create(pod)
         except ApiError as error:
-            if not is_namespace_terminating(error):
-                self._recorder.event(owner, "Warning", "FailedCreate", f"Error creating: {error.status.message}")
+            if is_namespace_terminating(error):
+                return None
+            self._recorder.event(owner, "Warning", "FailedCreate", f"Error creating: {error.status.message}")
             raise
         self._recorder.event(owner, "Normal", "SuccessfulCreate", f"Created pod: {made.metadata.name}")
         return made
@@ -58,19 +60,14 @@ class PodControl:
     async def delete(self, pod: PodView, owner: Resource) -> bool:
         """Delete a Pod; False if it did not exist any more."""
         try:
-            await self._client.delete(Pod, pod.name, namespace=pod.namespace)
-        except NotFound:
-            return False
+            await self._client.delete(Pod, pod.name, namespace=pod.namespace, uid=pod.uid)
         except ApiError as error:
+            if is_gone(error):
+                return False
             self._recorder.event(owner, "Warning", "FailedDelete", f"Error deleting: {error.status.message}")
             raise
         self._recorder.event(owner, "Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}")
         return True
-
-
-def is_namespace_terminating(error: ApiError) -> bool:
-    """Whether an error says that the namespace is being deleted."""
-    return any(cause.reason == "NamespaceTerminating" for cause in error.causes)
 
 
 async def slow_start(count: int, create: Callable[[], Awaitable[object]]) -> int:
@@ -78,7 +75,7 @@ async def slow_start(count: int, create: Callable[[], Awaitable[object]]) -> int
 
     A quota or a template that is refused is thus met once or a few times, and not `count` times.
     """
-    done, size = 0, SLOW_START_INITIAL_BATCH
+    done, size = 0, 1
     while done < count:
         failure: Exception | None = None
         for _ in range(min(size, count - done)):

@@ -7,21 +7,17 @@ controller the same for each event, whether it concerns it or not.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
 
-from pilotage.cache.cache import Cache
 from pilotage.cache.event import InformerEvent
 from pilotage.controller.debounce import Debounce, Debouncer
 from pilotage.controller.request import Enqueue, Request
 from pilotage.controller.sources.sources import Source
-from pilotage.meta.forms import KindOf
-from pilotage.meta.models import Resource
 from pilotage.workloads.pods.index import Pods
 from pilotage.workloads.pods.view import PodView
 from pilotage.workqueue import WorkQueue
 
-R = TypeVar("R", bound=Resource)
 Requests = Iterable[Request | Enqueue]
 PodHandler = Callable[[PodView | None, PodView | None], Requests | Awaitable[Requests]]
 """Maps a Pod before and after a change to requests; None before it is created, and after it is deleted."""
@@ -57,6 +53,8 @@ class PodSource(Source):
         self._handle(before, after)
 
     def _handle(self, before: PodView | None, after: PodView | None) -> None:
+        if self._queue is None:
+            return  # the controller has stopped
         for handler in self._handlers:
             found = handler(before, after)
             if not isinstance(found, Awaitable):
@@ -74,7 +72,7 @@ class PodSource(Source):
     def _add(self, requests: Requests) -> None:
         queue = self._queue
         if queue is None:
-            return
+            return  # it has stopped meanwhile
         for request in requests:
             if isinstance(request, Enqueue):
                 queue.add_after(request.request, request.after)
@@ -98,21 +96,3 @@ def owned_by(kind: str) -> PodHandler:
             yield Request(before.controller_name, before.namespace)
 
     return requests
-
-
-def adopted_by(cache: Cache, kind: KindOf[R], selects: Callable[[R, Mapping[str, str]], bool]) -> PodHandler:
-    """A handler: the objects of a kind that select a Pod without a controller, when it is new, or its labels or its
-    controller have changed."""
-
-    async def requests(pod: PodView) -> Requests:
-        found = await cache.list(kind, namespace=pod.namespace)
-        return [Request.of(obj) for obj in found if selects(obj, pod.labels)]
-
-    def handle(before: PodView | None, after: PodView | None) -> Requests | Awaitable[Requests]:
-        if after is None or after.controller_uid or after.deleted is not None:
-            return ()
-        if before is not None and not before.controller_uid and before.labels == after.labels:
-            return ()
-        return requests(after)
-
-    return handle

@@ -6,15 +6,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pilotage.controller.builder import ControllerBuilder
 from pilotage.controller.options import ControllerOptions
 from pilotage.types.apps.v1 import ReplicaSet
-from pilotage.workloads.context import BURST, Context
-from pilotage.workloads.pods.source import PodSource, adopted_by, owned_by
+from pilotage.workloads.context import POD_DEBOUNCE, Context
+from pilotage.workloads.pods.orphans import adopters_of_pods
+from pilotage.workloads.pods.source import PodSource, owned_by
 from pilotage.workloads.replicasets.reconciler import K, ReplicaReconciler, selector_of
-from pilotage.workloads.replicasets.status import Owner
 
 CONCURRENT_SYNCS = 5
 """How many ReplicaSets are reconciled at a time, as by default in Kubernetes."""
@@ -27,13 +25,8 @@ def setup(context: Context) -> None:
 
 def set_up_kind(context: Context, kind: type[K], name: str, component: str) -> None:
     """Add the controller of a kind that keeps a number of Pods."""
-    adopted = adopted_by(context.manager.cache, kind, _selects)
+    adopted = adopters_of_pods(context.manager.cache, kind, selector_of)
     builder = ControllerBuilder(context.manager).for_(kind).named(name)
-    builder.watches_raw_source(PodSource(context.pods, owned_by(kind.__name__), adopted, debounce=BURST))
-    builder.with_options(ControllerOptions(max_concurrent_reconciles=CONCURRENT_SYNCS, debounce=BURST))
+    builder.watches_raw_source(PodSource(context.pods, owned_by(kind.__name__), adopted, debounce=POD_DEBOUNCE))
+    builder.with_options(ControllerOptions(max_concurrent_reconciles=CONCURRENT_SYNCS, debounce=POD_DEBOUNCE))
     builder.complete(ReplicaReconciler(context, kind, component).reconcile)
-
-
-def _selects(owner: Owner, labels: Mapping[str, str]) -> bool:
-    selector = selector_of(owner)
-    return bool(selector) and selector.matches(labels)

@@ -11,14 +11,13 @@ from pilotage.controller.request import Request
 from pilotage.controller.result import Result
 from pilotage.errors import ApiError
 from pilotage.meta.models import ObjectMeta
-from pilotage.meta.objects import Header
 from pilotage.meta.owners import controller_of
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.types.apps.v1 import ReplicaSet
 from pilotage.types.core.v1 import PodSpec, PodTemplateSpec
 from pilotage.workloads.context import Context
-from pilotage.workloads.pods.claims import claim, pod_candidate
-from pilotage.workloads.pods.control import PodControl, is_namespace_terminating, pod_from_template, slow_start
+from pilotage.workloads.pods.claims import claim, controller_uid, pod_candidate
+from pilotage.workloads.pods.control import PodControl, pod_from_template, slow_start
 from pilotage.workloads.pods.view import PodView
 from pilotage.workloads.replicasets.status import (
     BURST_REPLICAS,
@@ -119,11 +118,7 @@ class ReplicaReconciler(Generic[K]):
         pod = pod_from_template(template, owner)
 
         async def create() -> None:
-            try:
-                await self._control.create(replace(pod, metadata=replace(pod.metadata)), owner)
-            except ApiError as error:
-                if not is_namespace_terminating(error):  # every other create would fail, too
-                    raise
+            await self._control.create(replace(pod, metadata=replace(pod.metadata)), owner)
 
         await slow_start(count, create)
 
@@ -144,9 +139,5 @@ class ReplicaReconciler(Generic[K]):
             return []
         namespace = owner.metadata.namespace
         found = await self._context.client.list(self._kind, namespace=namespace)
-        uids = [header.uid for header in found.headers if controller.uid in _controllers(header)]
+        uids = [header.uid for header in found.headers if controller_uid(header) == controller.uid]
         return [pod for uid in uids for pod in pods.controlled_by(uid)]
-
-
-def _controllers(header: Header) -> list[str]:
-    return [owner.uid for owner in header.owner_references if owner.controller]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pilotage.client.client import Client
 from pilotage.client.conflicts import retry_on_conflict
 from pilotage.errors import AlreadyExists
-from pilotage.meta.objects import Header
 from pilotage.meta.selectors.selectors import Selector
 from pilotage.types.apps.v1 import ControllerRevision
-from pilotage.workloads.pods.claims import candidate, claim
+from pilotage.workloads.pods.claims import candidate, claim, controller_uid
 from pilotage.workloads.revisions.data import Owner, revision_hash, revision_name, stored_data
 from pilotage.workloads.revisions.history import in_order
 
@@ -23,7 +22,7 @@ async def claimed_revisions(
     mine = [
         found[index]
         for index, header in enumerate(found.headers)
-        if _controller(header) in ("", uid) and (release or selector.matches(header.labels))
+        if controller_uid(header) in ("", uid) and (release or selector.matches(header.labels))
     ]
     return in_order(await claim(client, owner, selector, mine, candidate))
 
@@ -57,7 +56,3 @@ async def renumber(client: Client, revision: ControllerRevision, number: int) ->
         return await client.update(live)
 
     return await retry_on_conflict(attempt)
-
-
-def _controller(header: Header) -> str:
-    return next((owner.uid for owner in header.owner_references if owner.controller), "")

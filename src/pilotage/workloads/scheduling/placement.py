@@ -138,6 +138,7 @@ class Placement:
         """Forget a node; its Pods stay until they are deleted."""
         if (info := self.nodes.pop(name, None)) is not None:
             info.exists = False
+            info.nominated.clear()
             self._changed(info)
             if not info.pods:
                 del self._infos[name]

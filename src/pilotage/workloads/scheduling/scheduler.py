@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from pilotage.cache.event import InformerEvent
 from pilotage.client.client import Client
-from pilotage.errors import ApiError, Conflict, NotFound
+from pilotage.errors import ApiError, Conflict, NotFound, PilotageError
 from pilotage.meta.models import ObjectMeta
 from pilotage.types.core.v1 import Binding, ObjectReference, PersistentVolume, Pod, PodCondition
 from pilotage.types.policy.v1 import PodDisruptionBudget
 from pilotage.workloads.context import Context
 from pilotage.workloads.pods.conditions import set_pod_condition
 from pilotage.workloads.pods.view import PodView
-from pilotage.workloads.recording import Reference
+from pilotage.workloads.recording import Reference, pod_reference
+from pilotage.workloads.refusals import is_gone
 from pilotage.workloads.scheduling.decisions import CONFLICT, NO_NODES, Outcome, Situation, choose, unfit_message
 from pilotage.workloads.scheduling.placement import Key, Placement, PodInfo
 from pilotage.workloads.scheduling.preemption import NOT_HELPED, preempt
@@ -25,7 +28,7 @@ _LONGEST_NOTE = 1024
 
 
 def reference(pod: PodInfo) -> Reference:
-    return Reference(ObjectMeta(name=pod.name, namespace=pod.namespace, uid=pod.uid))
+    return pod_reference(pod.namespace, pod.name, pod.uid)
 
 
 class Scheduler:
@@ -128,24 +131,42 @@ class Scheduler:
         claim = spec_of(volume).claim_ref
         return self.note_claim(claim.namespace or "", claim.name or "") if claim is not None else self.wake()
 
-    def _uses(self, key: Key, claim: Key) -> bool:
-        """Whether a Pod uses a claim. One that is gone uses all."""
-        pod = self.placement.pod(key)
-        return pod is None or (pod.namespace == claim[0] and claim[1] in pod.claims)
+    def _waiting_for(self, claim: Key) -> list[PodInfo]:
+        """The Pods that have a node, and wait for the volume of a claim."""
+        waiting = filter(None, map(self.placement.pod, self._binding))
+        return [pod for pod in waiting if pod.namespace == claim[0] and claim[1] in pod.claims]
 
     async def run(self) -> None:
-        """Try all Pods that are to be tried."""
+        """Try all Pods that are to be tried. The first error is raised after that, so that the Pods that have failed
+        are tried again after the delay of the controller."""
+        failed: list[tuple[PodInfo, PilotageError]] = []
         while self._changed:
             claim, _ = self._changed.popitem()
-            for key in [key for key in self._binding if self._uses(key, claim)]:
-                await self._continue_binding(key)
+            for pod in self._waiting_for(claim):
+                await self._guarded(pod, self._continue_binding(pod), failed)
         while (pod := self._queue.pop()) is not None:
-            try:
-                await self._try(pod)
-            except ApiError:
-                if self._queue.get(pod.key) is pod:
-                    self._queue.add(pod)  # to be tried again, after the delay of the controller
-                raise
+            await self._guarded(pod, self._try(pod), failed)
+        for pod, _ in failed:
+            self._restore(pod)
+        if failed:
+            raise failed[0][1]
+
+    async def _guarded(
+        self, pod: PodInfo, attempt: Awaitable[None], failed: list[tuple[PodInfo, PilotageError]]
+    ) -> None:
+        try:
+            await attempt
+        except PilotageError as error:
+            failed.append((pod, error))
+
+    def _restore(self, pod: PodInfo) -> None:
+        """Let a Pod wait again after a failure, unless it has changed since."""
+        view = self._context.pods.get(*pod.key)
+        if view is None or view.uid != pod.uid or view.node or self._queue.get(pod.key) not in (None, pod):
+            return
+        self._binding.pop(pod.key, None)
+        self.placement.remove(pod.key)
+        self._queue.add(pod)
 
     async def _try(self, pod: PodInfo) -> None:
         count = len(self.placement.nodes)
@@ -170,19 +191,15 @@ class Scheduler:
         else:
             self._binding[pod.key] = outcome.node
 
-    async def _continue_binding(self, key: Key) -> None:
+    async def _continue_binding(self, pod: PodInfo) -> None:
         """Bind a Pod whose volumes are bound now, or try it again if they cannot be."""
-        pod, node = self.placement.pod(key), self._binding[key]
-        are_bound = await self._volumes.are_bound(pod) if pod is not None else None
-        if are_bound is False:
-            return
-        self._binding.pop(key, None)
-        if pod is None:
+        are_bound = await self._volumes.are_bound(pod)
+        if are_bound is False or (node := self._binding.pop(pod.key, None)) is None:
             return
         if are_bound:
             await self._bind(pod, node)
         else:
-            self.placement.remove(key)
+            self.placement.remove(pod.key)
             self._queue.add(pod)
 
     async def _bind(self, pod: PodInfo, node: str) -> None:
@@ -195,10 +212,6 @@ class Scheduler:
         except (NotFound, Conflict):  # it is gone or has a node already, as an event has said or will say
             self.placement.remove(pod.key)
             return
-        except ApiError:
-            self.placement.remove(pod.key)
-            self._queue.add(pod)
-            raise
         text = f"Successfully assigned {pod.namespace}/{pod.name} to {node}"
         self._recorder.event(reference(pod), "Normal", "Scheduled", text, action="Binding")
 
@@ -231,9 +244,11 @@ class Scheduler:
             return
         self.placement.preempted.add(victim.uid)
         try:
-            await self._client.delete(Pod, victim.name, namespace=victim.namespace)
-        except NotFound:
-            return
+            await self._client.delete(Pod, victim.name, namespace=victim.namespace, uid=victim.uid)
+        except ApiError as error:
+            if is_gone(error):
+                return
+            raise
         text = f"Preempted by pod {pod.uid} on node {node}"
         self._recorder.event(
             reference(victim), "Normal", "Preempted", text, action="Preempting", related=reference(pod)

@@ -8,7 +8,7 @@ from pilotage.controller.builder import ControllerBuilder
 from pilotage.controller.request import Request
 from pilotage.types.core.v1 import Service
 from pilotage.types.discovery.v1 import EndpointSlice
-from pilotage.workloads.context import BURST, Context
+from pilotage.workloads.context import POD_DEBOUNCE, Context
 from pilotage.workloads.pods.source import PodSource
 from pilotage.workloads.pods.view import PodView
 from pilotage.workloads.services.selectors import ServiceSelectors
@@ -30,4 +30,4 @@ def builder_for(context: Context, name: str) -> ControllerBuilder[Request[Servic
             yield from (Request(found, pod.namespace) for found in selectors.of(pod.namespace, pod.labels))
 
     builder = ControllerBuilder(context.manager).for_(Service, predicates=[selectors.note]).named(name)
-    return builder.watches_raw_source(PodSource(context.pods, services_of, debounce=BURST))
+    return builder.watches_raw_source(PodSource(context.pods, services_of, debounce=POD_DEBOUNCE))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pilotage.controller.request import Request
+from pilotage.controller.workloads.pods import is_pod_ready
 from pilotage.errors import NotFound
 from pilotage.meta.models import ObjectMeta
 from pilotage.types.core.v1 import (
@@ -24,7 +25,6 @@ from pilotage.workloads.services.targets import (
     TriggerTimes,
     hostname,
     is_headless,
-    is_ready,
     selected_pods,
     target_port,
 )
@@ -99,7 +99,7 @@ def subsets_of(service: Service, pods: Iterable[Pod]) -> list[EndpointSubset]:
             if number is not None
         )
         if ports or is_headless(service):
-            is_published = bool(service.spec.publish_not_ready_addresses) or is_ready(pod)
+            is_published = bool(service.spec.publish_not_ready_addresses) or is_pod_ready(pod)
             groups.setdefault(ports, []).append((_address(pod, service), is_published))
     return [_subset(ports, groups[ports]) for ports in sorted(groups)]
 

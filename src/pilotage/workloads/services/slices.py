@@ -7,6 +7,7 @@ from ipaddress import ip_address
 from typing import NamedTuple
 
 from pilotage.controller.request import Request
+from pilotage.controller.workloads.pods import is_pod_ready
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.owners import controller_of, set_controller_reference
 from pilotage.types.core.v1 import Node, ObjectReference, Pod, Service
@@ -18,7 +19,6 @@ from pilotage.workloads.services.targets import (
     TriggerTimes,
     hostname,
     is_headless,
-    is_ready,
     selected_pods,
     target_port,
 )
@@ -182,7 +182,7 @@ def endpoint_of(pod: Pod, service: Service, addresses: list[str], zones: dict[st
     """A Pod as an endpoint. One that is being deleted serves, but is not ready."""
     assert pod.spec is not None
     assert service.spec is not None
-    serving, terminating = is_ready(pod), pod.metadata.deletion_timestamp is not None
+    serving, terminating = is_pod_ready(pod), pod.metadata.deletion_timestamp is not None
     ready = bool(service.spec.publish_not_ready_addresses) or (serving and not terminating)
     meta = pod.metadata
     return Endpoint(

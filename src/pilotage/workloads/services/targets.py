@@ -49,11 +49,6 @@ def hostname(pod: Pod, service: Service) -> str | None:
     return pod.spec.hostname if pod.spec.hostname and pod.spec.subdomain == service.metadata.name else None
 
 
-def is_ready(pod: Pod) -> bool:
-    found = find_status_condition(pod.status.conditions, READY) if pod.status is not None else None
-    return found is not None and found.status == "True"
-
-
 class TriggerTimes:
     """When the endpoints of a Service changed: the earliest of the times that are new since the last call."""
 

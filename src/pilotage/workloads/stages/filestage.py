@@ -15,7 +15,7 @@ from pilotage.workloads.stages.fields import Count, ExpressionFrom, Fields, Text
 from pilotage.workloads.stages.jq.values import QueryFailed
 from pilotage.workloads.stages.moment import Moment
 from pilotage.workloads.stages.selectors import Selector
-from pilotage.workloads.stages.stage import Action, Delete, Document, Event, ResourceRef, Stage, StageFailed, Step
+from pilotage.workloads.stages.stage import Action, Delete, Document, Event, ResourceRef, StageFailed, Step
 from pilotage.workloads.stages.templates.problems import RenderError
 
 
@@ -91,7 +91,3 @@ class FileStage:
             yield
         except (QueryFailed, CelFailed) as error:
             raise StageFailed(self.name, f"spec.{field}: {error}") from None
-
-
-def _is_stage(stage: FileStage) -> Stage:
-    return stage

@@ -9,7 +9,7 @@ from random import Random
 
 from pilotage.errors import InvalidDefinition
 from pilotage.workloads.stages.moment import Moment
-from pilotage.workloads.stages.stage import Document, ResourceRef, Stage, Step
+from pilotage.workloads.stages.stage import Document, ResourceRef, Step
 
 
 def _always(document: Document) -> bool:
@@ -50,7 +50,3 @@ class NativeStage:
 
     def step(self, document: Document, moment: Moment) -> Step:
         return self.act(document, moment)
-
-
-def _is_stage(stage: NativeStage) -> Stage:
-    return stage

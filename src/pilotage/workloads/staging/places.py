@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from pilotage.meta.unstructured import Unstructured
 from pilotage.workloads.context import Context
-from pilotage.workloads.kubelet.nodes import host_ip
-from pilotage.workloads.nodes.network import PodNetwork
+from pilotage.workloads.pods.network import PodNetwork, host_ip
 from pilotage.workloads.stages.moment import Addresses
 from pilotage.workloads.stages.stage import NODE, POD, ResourceRef
 

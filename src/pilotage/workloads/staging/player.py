@@ -11,7 +11,7 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.unstructured import Unstructured
 from pilotage.telemetry.logs import logger
 from pilotage.workloads.context import Context
-from pilotage.workloads.nodes.network import PodNetwork
+from pilotage.workloads.pods.network import PodNetwork
 from pilotage.workloads.stages.moment import Moment
 from pilotage.workloads.stages.stage import ResourceRef, Stage, StageFailed
 from pilotage.workloads.staging.places import addresses_of, is_simulated
@@ -33,7 +33,7 @@ class Player:
         self._context = context
         self._resource = resource
         self._recorder = context.recorder(COMPONENT)
-        self._network = PodNetwork()
+        self._network = PodNetwork(context.pods)
         self._start: datetime = context.clock()
         self._courses: dict[tuple[str, str], Course] = {}
 

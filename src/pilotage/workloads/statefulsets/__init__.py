@@ -9,14 +9,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pilotage.controller.builder import ControllerBuilder
 from pilotage.controller.options import ControllerOptions
-from pilotage.meta.selectors.selectors import Selector
 from pilotage.types.apps.v1 import StatefulSet
 from pilotage.workloads.context import Context
-from pilotage.workloads.pods.source import PodSource, adopted_by, owned_by
+from pilotage.workloads.pods.orphans import adopters_of_pods, selector_of
+from pilotage.workloads.pods.source import PodSource, owned_by
 from pilotage.workloads.statefulsets.reconciler import StatefulSetReconciler
 
 CONCURRENT_SYNCS = 5
@@ -25,13 +23,8 @@ CONCURRENT_SYNCS = 5
 
 def setup(context: Context) -> None:
     """Add the controller of StatefulSets."""
-    adopted = adopted_by(context.manager.cache, StatefulSet, _selects)
+    adopted = adopters_of_pods(context.manager.cache, StatefulSet, selector_of)
     builder = ControllerBuilder(context.manager).for_(StatefulSet).named("statefulset-controller")
     builder.watches_raw_source(PodSource(context.pods, owned_by("StatefulSet"), adopted))
     builder.with_options(ControllerOptions(max_concurrent_reconciles=CONCURRENT_SYNCS))
     builder.complete(StatefulSetReconciler(context).reconcile)
-
-
-def _selects(owner: StatefulSet, labels: Mapping[str, str]) -> bool:
-    selector = Selector.from_label_selector(owner.spec.selector)
-    return bool(selector) and selector.matches(labels)

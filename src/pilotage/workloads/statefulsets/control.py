@@ -6,10 +6,11 @@ from typing import Literal
 
 from pilotage.client.client import Client
 from pilotage.cluster.events import EventRecorder
-from pilotage.errors import AlreadyExists, ApiError, NotFound, PilotageError
+from pilotage.errors import AlreadyExists, ApiError, PilotageError
 from pilotage.types.apps.v1 import StatefulSet
 from pilotage.types.core.v1 import PersistentVolumeClaim, Pod, PodTemplateSpec
 from pilotage.workloads.pods.view import PodView
+from pilotage.workloads.refusals import is_gone, message_of
 from pilotage.workloads.statefulsets.identity import (
     claim_names,
     claims_of,
@@ -85,12 +86,11 @@ class StatefulPodControl:
     async def delete(self, owner: StatefulSet, pod: PodView) -> None:
         """Delete a Pod; one that does not exist any more counts as deleted."""
         try:
-            await self._client.delete(Pod, pod.name, namespace=pod.namespace)
-        except NotFound:
-            pass
+            await self._client.delete(Pod, pod.name, namespace=pod.namespace, uid=pod.uid)
         except ApiError as error:
-            self._record(owner, "Delete", pod.name, error)
-            raise
+            if not is_gone(error):
+                self._record(owner, "Delete", pod.name, error)
+                raise
         self._record(owner, "Delete", pod.name)
 
     async def make_claims(self, owner: StatefulSet, pod: PodView) -> None:
@@ -177,7 +177,7 @@ class StatefulPodControl:
         if error is None:
             self._recorder.event(owner, "Normal", f"Successful{verb}", f"{subject} successful")
         else:
-            self._recorder.event(owner, "Warning", f"Failed{verb}", f"{subject} failed error: {_text(error)}")
+            self._recorder.event(owner, "Warning", f"Failed{verb}", f"{subject} failed error: {message_of(error)}")
 
     def _record_claim(self, owner: StatefulSet, ordinal: int, claim: str, error: ApiError | None = None) -> None:
         pod, name = pod_name(owner, ordinal), owner.metadata.name
@@ -185,9 +185,5 @@ class StatefulPodControl:
             message = f"Create Claim {claim} Pod {pod} in StatefulSet {name} success"
             self._recorder.event(owner, "Normal", "SuccessfulCreate", message)
         else:
-            message = f"Create Claim {claim} for Pod {pod} in StatefulSet {name} failed error: {_text(error)}"
+            message = f"Create Claim {claim} for Pod {pod} in StatefulSet {name} failed error: {message_of(error)}"
             self._recorder.event(owner, "Warning", "FailedCreate", message)
-
-
-def _text(error: PilotageError) -> str:
-    return error.status.message if isinstance(error, ApiError) else str(error)

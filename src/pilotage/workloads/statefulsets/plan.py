@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from pilotage.meta.models import OwnerReference
@@ -28,6 +29,8 @@ from pilotage.workloads.statefulsets.status import (
 )
 
 Verb = Literal["create", "delete", "update", "make claims", "own claims"]
+MOST_MISSING = 2500
+"""The most Pods that one reconcile creates with the policy Parallel; the events of those lead to the next reconcile."""
 
 
 class Step(NamedTuple):
@@ -77,7 +80,7 @@ def is_parallel(owner: StatefulSet) -> bool:
     return owner.spec.pod_management_policy == "Parallel"
 
 
-def counted_pods(owner: StatefulSet, pods: Sequence[PodView]) -> list[PodView]:
+def counted_pods(pods: Sequence[PodView]) -> list[PodView]:
     """The Pods that the status counts: those with an ordinal."""
     return [pod for pod in pods if ordinal_of(pod.name) >= 0]
 
@@ -92,7 +95,7 @@ def next_plan(seen: Observed) -> Plan:
     condemned = _condemned(seen)
     phases: list[Sequence[Sequence[Step]]] = []
     for phase, is_blocked in (
-        _collect(seen, places.items(), _replica_steps),
+        _replica_phase(seen, places),
         ([_claim_steps(seen, pod) for pod in condemned], False),
         _condemned_steps(seen, condemned, _first_unavailable(seen, places, condemned)),
     ):
@@ -105,41 +108,41 @@ def next_plan(seen: Observed) -> Plan:
     return Plan((*phases, [[Step("delete", ordinal_of(victim.name), victim)]]), deletes_for_update=True)
 
 
-def _places(seen: Observed) -> dict[int, PodView | None]:
-    """Each ordinal with its Pod."""
-    found = {ordinal_of(pod.name): pod for pod in seen.pods}
-    return {ordinal: found.get(ordinal) for ordinal in ordinals_of(seen.owner)}
+class _Places(NamedTuple):
+    """The ordinals that there should be, which may be billions, and the Pods that there are."""
+
+    ordinals: range
+    pods: Mapping[int, PodView]
+
+
+def _places(seen: Observed) -> _Places:
+    return _Places(ordinals_of(seen.owner), {ordinal_of(pod.name): pod for pod in seen.pods})
 
 
 def _condemned(seen: Observed) -> list[PodView]:
     """The Pods with other ordinals, the highest one first."""
     wanted = ordinals_of(seen.owner)
-    found = [pod for pod in counted_pods(seen.owner, seen.pods) if ordinal_of(pod.name) not in wanted]
+    found = [pod for pod in counted_pods(seen.pods) if ordinal_of(pod.name) not in wanted]
     return sorted(found, key=lambda pod: ordinal_of(pod.name), reverse=True)
 
 
-def _first_unavailable(
-    seen: Observed, places: Mapping[int, PodView | None], condemned: Sequence[PodView]
-) -> PodView | None:
+def _first_unavailable(seen: Observed, places: _Places, condemned: Sequence[PodView]) -> PodView | None:
     """The first Pod by ordinal that is not available; None also for one that does not exist."""
     seconds = seen.owner.spec.min_ready_seconds
-    everyone = [*places.values(), *reversed(condemned)]
+    everyone = chain(map(places.pods.get, places.ordinals), reversed(condemned))
     return next((pod for pod in everyone if is_unavailable(pod, seconds, seen.now)), None)
 
 
-_StepsOf = Callable[[Observed, int, PodView | None], tuple[list[Step], bool]]
-
-
-def _collect(
-    seen: Observed, places: Collection[tuple[int, PodView | None]], steps_of: _StepsOf
-) -> tuple[list[list[Step]], bool]:
+def _replica_phase(seen: Observed, places: _Places) -> tuple[list[list[Step]], bool]:
     """The steps for each Pod in turn, up to the first that the next ones have to wait for."""
     phase: list[list[Step]] = []
-    parallel = is_parallel(seen.owner)
-    for ordinal, pod in places:
-        steps, is_blocking = steps_of(seen, ordinal, pod)
+    parallel, missing = is_parallel(seen.owner), 0
+    for ordinal in places.ordinals:
+        pod = places.pods.get(ordinal)
+        steps, is_blocking = _replica_steps(seen, ordinal, pod)
         phase.append(steps)
-        if is_blocking and not parallel:
+        missing += pod is None
+        if is_blocking and (not parallel or missing == MOST_MISSING):
             return phase, True
     return phase, False
 
@@ -225,7 +228,7 @@ def _condemned_steps(
     return phase, False
 
 
-def _update_victim(seen: Observed, places: Mapping[int, PodView | None]) -> PodView | None:
+def _update_victim(seen: Observed, places: _Places) -> PodView | None:
     """The Pod that is deleted so that it is created of the update revision: the highest ordinal that is not below the
     partition and has another revision. It waits for Pods above it that are not available."""
     strategy = seen.owner.spec.update_strategy
@@ -233,14 +236,9 @@ def _update_victim(seen: Observed, places: Mapping[int, PodView | None]) -> PodV
         return None
     rolling = strategy.rolling_update if strategy is not None else None
     partition = (rolling.partition or 0) if rolling is not None else 0
-    for pod in _from_highest(places, partition):
+    for pod in map(places.pods.get, reversed(places.ordinals[partition:])):
         if pod is not None and pod.deleted is None and pod.labels.get(REVISION_LABEL, "") != seen.update:
             return pod
         if is_unavailable(pod, seen.owner.spec.min_ready_seconds, seen.now):
             return None
     return None
-
-
-def _from_highest(places: Mapping[int, PodView | None], partition: int) -> Iterator[PodView | None]:
-    pods = list(places.values())
-    return reversed(pods[partition:])

@@ -105,7 +105,7 @@ class StatefulSetReconciler:
     async def _sync(self, owner: StatefulSet, revisions: _Revisions, pods: Sequence[PodView]) -> StatefulSetStatus:
         """Do the next steps, and write the status even if one of them fails."""
         seen = await self._observed(owner, revisions, pods)
-        counted = pods if owner.metadata.deletion_timestamp is not None else counted_pods(owner, pods)
+        counted = pods if owner.metadata.deletion_timestamp is not None else counted_pods(pods)
         status = next_status(owner, seen.current, seen.update, revisions.collision_count, counted, seen.now)
         plan, error = next_plan(seen), None
         try:

@@ -8,14 +8,15 @@ from typing import NamedTuple
 
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result
-from pilotage.errors import NotFound
-from pilotage.meta.models import ObjectMeta
+from pilotage.errors import ApiError
 from pilotage.types.core.v1 import Node, Pod, PodCondition, Taint, Toleration
 from pilotage.workloads.context import Context
+from pilotage.workloads.durations import span
 from pilotage.workloads.nodes.matching import NO_EXECUTE, tolerates_taint
 from pilotage.workloads.pods.conditions import set_pod_condition
 from pilotage.workloads.pods.view import PodView
-from pilotage.workloads.recording import Reference
+from pilotage.workloads.recording import pod_reference
+from pilotage.workloads.refusals import is_gone
 
 Key = tuple[str, str]
 _FOREVER = timedelta.max
@@ -45,7 +46,7 @@ def tolerated_for(taints: Sequence[Taint], tolerations: Sequence[Toleration]) ->
         if found is None:
             return timedelta(0)
         if found.toleration_seconds is not None:
-            shortest = min(shortest, timedelta(seconds=max(found.toleration_seconds, 0)))
+            shortest = min(shortest, span(max(found.toleration_seconds, 0)))
     return shortest
 
 
@@ -137,7 +138,7 @@ class TaintEviction:
     async def _evict(self, key: Key, uid: str) -> None:
         client, (namespace, name) = self._context.client, key
         self._recorder.event(
-            _reference(key), "Normal", "TaintManagerEviction", f"Marking for deletion Pod {namespace}/{name}"
+            pod_reference(*key), "Normal", "TaintManagerEviction", f"Marking for deletion Pod {namespace}/{name}"
         )
         pod = await client.find(Pod, name, namespace=namespace)
         if pod is None or pod.metadata.uid != uid:
@@ -151,14 +152,11 @@ class TaintEviction:
         if not await set_pod_condition(client, pod, condition, self._context.clock):
             return
         try:
-            await client.delete(Pod, name, namespace=namespace)
-        except NotFound:
-            return
+            await client.delete(Pod, name, namespace=namespace, uid=uid)
+        except ApiError as error:
+            if not is_gone(error):
+                raise
 
     def _cancel(self, key: Key) -> None:
         text = f"Cancelling deletion of Pod {key[0]}/{key[1]}"
-        self._recorder.event(_reference(key), "Normal", "TaintManagerEviction", text)
-
-
-def _reference(key: Key) -> Reference:
-    return Reference(ObjectMeta(name=key[1], namespace=key[0]))
+        self._recorder.event(pod_reference(*key), "Normal", "TaintManagerEviction", text)

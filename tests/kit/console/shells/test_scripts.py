@@ -51,7 +51,7 @@ def in_fish(folder: Path, line: str) -> list[str]:
 
 def test_bash_completes_commands_options_values_and_files(folder: Path) -> None:
     assert {"run", "serve", "device", "completion"} <= set(in_bash(folder, ""))
-    assert in_bash(folder, "dev") == ["device"]
+    assert in_bash(folder, "devi") == ["device"]
     assert in_bash(folder, "device", "wat") == ["watch"]
     assert in_bash(folder, "run", "--until") == ["--until-idle"]
     assert in_bash(folder, "device", "--until") == []

@@ -56,7 +56,7 @@ class FakeClient:
         self.patched.append(name)
         self._fail()
 
-    async def delete(self, kind: type[object], name: str, *, namespace: str) -> None:
+    async def delete(self, kind: type[object], name: str, *, namespace: str, uid: str) -> None:
         self.deleted.append(name)
         self._fail()
 

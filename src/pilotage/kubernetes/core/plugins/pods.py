@@ -6,10 +6,12 @@ from typing import Any
 
 from pilotage.codec.defaults.containers import containers
 from pilotage.meta.documents import Document
+from pilotage.server import records
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.plugin import Plugin, forbidden, section
 
 _PRIORITY_CLASSES = "scheduling.k8s.io/priorityclasses/"
+_MAY_BE_DEFAULT = b'"globalDefault":true'
 _RUNTIME_CLASSES = "node.k8s.io/runtimeclasses/"
 _NODES = "core/nodes/"
 _TOLERATION_SECONDS = 300
@@ -49,7 +51,9 @@ class Priority(Plugin):
         return _priority(found)
 
     async def _default(self) -> Document | None:
-        defaults = [one for one in await self.context.list(_PRIORITY_CLASSES) if one.get("globalDefault")]
+        entries = await self.context.entries(_PRIORITY_CLASSES)
+        candidates = [records.decode(each.value) for each in entries if _MAY_BE_DEFAULT in each.value]
+        defaults = [one for one in candidates if one.get("globalDefault")]
         return min(defaults, key=lambda one: one.get("value", 0), default=None)
 
     async def validate(self, attributes: Attributes) -> None:
