@@ -142,8 +142,8 @@ class Scheduler:
         failed: list[tuple[PodInfo, PilotageError]] = []
         while self._changed:
             claim, _ = self._changed.popitem()
-            for pod in self._waiting_for(claim):
-                await self._guarded(pod, self._continue_binding(pod), failed)
+            for waiting in self._waiting_for(claim):
+                await self._guarded(waiting, self._continue_binding(waiting), failed)
         while (pod := self._queue.pop()) is not None:
             await self._guarded(pod, self._try(pod), failed)
         for pod, _ in failed:
