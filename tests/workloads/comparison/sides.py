@@ -18,6 +18,9 @@ from pilotage.workloads import WorkloadOptions, Workloads
 from tests.workloads.comparison.snapshots import Snapshot, events, snapshot
 
 NODES = 3
+START = ("slow-volume after=0.3",)
+"""A container needs some time to start, also where its image is there: else a Deployment may not see that a Pod was
+missing."""
 QUIET = 2.5  # seconds without a change after which a side is at rest
 _LOOK = 0.25
 _LONGEST = 60.0
@@ -76,7 +79,7 @@ async def untainted(client: Client) -> None:
 async def ours() -> AsyncIterator[Side]:
     """The embedded API server with simulated workloads, in virtual time."""
     async with pt.Cluster.embedded(clock=loop_clock()) as cluster:
-        options = WorkloadOptions(nodes=NODES, more_nodes=pools(), pull_seconds=0.2, jitter_seconds=0)
+        options = WorkloadOptions(nodes=NODES, more_nodes=pools(), pull_seconds=0.2, jitter_seconds=0, faults=START)
         async with Workloads(cluster, options) as workloads:
             await untainted(cluster.client)
             yield Side(cluster.client, workloads)
@@ -91,6 +94,7 @@ async def theirs(kubeconfig: str) -> AsyncIterator[Side]:
             more_nodes=pools(),
             pull_seconds=0.2,
             jitter_seconds=0,
+            faults=START,
             controllers=("kubelet", "storage-provisioner"),
         )
         async with Workloads(cluster, options) as workloads:

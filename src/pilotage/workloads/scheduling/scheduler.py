@@ -8,7 +8,7 @@ from pilotage.cache.event import InformerEvent
 from pilotage.client.client import Client
 from pilotage.errors import ApiError, Conflict, NotFound, PilotageError
 from pilotage.meta.models import ObjectMeta
-from pilotage.types.core.v1 import Binding, ObjectReference, Pod, PodCondition
+from pilotage.types.core.v1 import Binding, ObjectReference, PersistentVolume, Pod, PodCondition
 from pilotage.types.policy.v1 import PodDisruptionBudget
 from pilotage.workloads.context import Context
 from pilotage.workloads.pods.conditions import set_pod_condition
@@ -21,6 +21,7 @@ from pilotage.workloads.scheduling.preemption import NOT_HELPED, preempt
 from pilotage.workloads.scheduling.queue import Queue
 from pilotage.workloads.scheduling.requirements import Templates
 from pilotage.workloads.scheduling.volumes import Volumes
+from pilotage.workloads.volumes.matching import spec_of
 
 NAME = "default-scheduler"
 _LONGEST_NOTE = 1024
@@ -42,6 +43,8 @@ class Scheduler:
         self._nominated: dict[Key, str] = {}
         self._binding: dict[Key, str] = {}
         """Pods that have a node and wait for their volumes."""
+        self._changed: dict[Key, None] = {}
+        """Claims that have changed since their Pods were looked at."""
         self._recorder = context.recorder(NAME, "events.k8s.io/v1")
         self._bindings = context.client.subresource("binding", Binding)
 
@@ -115,15 +118,32 @@ class Scheduler:
 
     def wake(self) -> bool:
         """Something has changed. Whether Pods are to be tried."""
-        return self._queue.wake() or bool(self._binding)
+        return self._queue.wake() or bool(self._changed)
+
+    def note_claim(self, namespace: str, name: str) -> bool:
+        """Take over a change of a claim. Whether Pods are to be tried."""
+        if self._binding:
+            self._changed[namespace, name] = None
+        return self.wake()
+
+    def note_volume(self, volume: PersistentVolume) -> bool:
+        """Take over a change of a volume, which concerns its claim. Whether Pods are to be tried."""
+        claim = spec_of(volume).claim_ref
+        return self.note_claim(claim.namespace or "", claim.name or "") if claim is not None else self.wake()
+
+    def _waiting_for(self, claim: Key) -> list[PodInfo]:
+        """The Pods that have a node, and wait for the volume of a claim."""
+        waiting = filter(None, map(self.placement.pod, self._binding))
+        return [pod for pod in waiting if pod.namespace == claim[0] and claim[1] in pod.claims]
 
     async def run(self) -> None:
         """Try all Pods that are to be tried. The first error is raised after that, so that the Pods that have failed
         are tried again after the delay of the controller."""
         failed: list[tuple[PodInfo, PilotageError]] = []
-        for key in list(self._binding):
-            if (pod := self.placement.pod(key)) is not None and key in self._binding:
-                await self._guarded(pod, self._continue_binding(pod), failed)
+        while self._changed:
+            claim, _ = self._changed.popitem()
+            for waiting in self._waiting_for(claim):
+                await self._guarded(waiting, self._continue_binding(waiting), failed)
         while (pod := self._queue.pop()) is not None:
             await self._guarded(pod, self._try(pod), failed)
         for pod, _ in failed:

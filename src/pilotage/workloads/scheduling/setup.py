@@ -37,7 +37,13 @@ def setup(context: Context) -> None:
             placement.namespaces[event.name] = event.object.metadata.labels
         return woken() if event.type == "update" else ()
 
-    def on_storage(event: Event) -> Requests:
+    def on_claim(event: Event[PersistentVolumeClaim]) -> Requests:
+        return (_ALL,) if scheduler.note_claim(event.namespace, event.name) else ()
+
+    def on_volume(event: Event[PersistentVolume]) -> Requests:
+        return (_ALL,) if scheduler.note_volume(event.object) else ()
+
+    def on_class(event: Event[StorageClass]) -> Requests:
         return woken()
 
     async def reconcile(request: Request) -> None:
@@ -47,9 +53,9 @@ def setup(context: Context) -> None:
         ControllerBuilder(context.manager)
         .watches(Node, on_node)
         .watches(Namespace, on_namespace)
-        .watches(PersistentVolumeClaim, on_storage)
-        .watches(PersistentVolume, on_storage)
-        .watches(StorageClass, on_storage)
+        .watches(PersistentVolumeClaim, on_claim)
+        .watches(PersistentVolume, on_volume)
+        .watches(StorageClass, on_class)
         .named(NAME)
         .complete(reconcile)
     )
