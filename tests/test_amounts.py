@@ -62,6 +62,8 @@ PLAIN_NUMBERS = {
     "NVMLOptions.ignored_xids": "numbers of errors",
     "ControllerDefaults.group_kind_concurrency": "counts by kind, tested below",
     "ResolvedOptions": "made from checked options",
+    "Failure": "a result",
+    "Report": "a result",
 }
 """Numbers in options that are neither durations nor counts, and classes that are no options, with the reason."""
 

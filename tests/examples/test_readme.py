@@ -95,7 +95,11 @@ def test_every_example_is_in_the_table_and_has_its_output() -> None:
     there = {path.name for path in EXAMPLES.glob("*.py")}
     assert set(re.findall(r"^\| \[(\w+\.py)\]\(\1\) \|", PAGE, re.MULTILINE)) == there
     packages = {f"-m {path.parent.name}" for path in EXAMPLES.glob("*/__main__.py")}
-    only_tests = {"test_greetings.py", "test_rollout.py"}  # pytest runs them, and they print nothing of their own
+    only_tests = {
+        "test_chaos.py",
+        "test_greetings.py",
+        "test_rollout.py",
+    }  # pytest runs them, and they print nothing of their own
     assert {program.name for program in shown()} == (there - only_tests) | packages
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace as with_fields
 
 from pilotage.errors import InvalidDefinition
+from pilotage.meta.bounds.amounts import Seconds, optional_seconds
 from pilotage.testing.chaos.faults import KINDS, Fault
 from pilotage.testing.chaos.judging import Reference, judged, reference_of
 from pilotage.testing.chaos.learning import Faults, faults_of
@@ -35,7 +36,7 @@ def explore(
     plans: int = PLANS,
     seed: int = 1,
     *,
-    seconds: float | None = None,
+    seconds: Seconds | None = None,
     faults: Collection[str] = (),
     options: ManagerOptions | None = None,
     invariants: Sequence[Invariant] = (),
@@ -49,7 +50,9 @@ def explore(
     """
     if unknown := sorted({*faults} - KINDS.keys()):
         raise InvalidDefinition(f"unknown faults: {', '.join(unknown)}; there are: {', '.join(KINDS)}")
-    return explored(ScenarioRunner(scenario, options, invariants), plans, seed, seconds, faults)
+    return explored(
+        ScenarioRunner(scenario, options, invariants), plans, seed, optional_seconds(seconds, "seconds"), faults
+    )
 
 
 def replay(

@@ -11,6 +11,7 @@ from pilotage.history.differences import shown
 from pilotage.manager.errors import NotIdle
 from pilotage.meta.text.counts import counted
 from pilotage.storage.interface import Entry, Event
+from pilotage.testing.chaos.injection.storage import resource_of
 from pilotage.testing.chaos.runs import Run
 from pilotage.testing.chaos.session import Step
 from pilotage.testing.chaos.states import (
@@ -25,7 +26,6 @@ from pilotage.testing.chaos.states import (
     path_text,
     title_of,
 )
-from pilotage.testing.chaos.storage import resource_of
 
 _MOST_WRITES = 10
 """A run may have this many times the writes of the undisturbed one, and some more."""

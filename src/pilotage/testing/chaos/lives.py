@@ -16,8 +16,8 @@ from pilotage.manager.lag import Lag
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
 from pilotage.testing.chaos.faults import HOLD_SECONDS, Fault
-from pilotage.testing.chaos.links import Link
-from pilotage.testing.chaos.servers import cluster_of
+from pilotage.testing.chaos.injection.links import Link
+from pilotage.testing.chaos.injection.servers import cluster_of
 from pilotage.testing.chaos.session import Session
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from pilotage.errors import InvalidDefinition
 from pilotage.manager.options import ManagerOptions
 from pilotage.storage.interface import Entry, Event
 from pilotage.testing.chaos.environment import ChaosEnvironment
+from pilotage.testing.chaos.injection.storage import Template
 from pilotage.testing.chaos.invariants import Invariant, declared_in
 from pilotage.testing.chaos.plan import Plan
 from pilotage.testing.chaos.seeding import ChaosLoop, seeded
 from pilotage.testing.chaos.session import Session
-from pilotage.testing.chaos.storage import Template
 from pilotage.testing.environment import Environment
 from pilotage.testing.testloop import within
 

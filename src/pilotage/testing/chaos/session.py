@@ -13,9 +13,9 @@ from pilotage.rest import APIRequest, Verb
 from pilotage.rest.request import READS
 from pilotage.storage.interface import Entry, Event
 from pilotage.testing.chaos.faults import Fault, Point
+from pilotage.testing.chaos.injection.storage import RecordedStorage, Template, resource_of
 from pilotage.testing.chaos.invariants import Invariant, Objects, broken
 from pilotage.testing.chaos.plan import Plan
-from pilotage.testing.chaos.storage import RecordedStorage, Template, resource_of
 
 if TYPE_CHECKING:
     from pilotage.history.history import History

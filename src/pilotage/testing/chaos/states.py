@@ -12,7 +12,7 @@ import msgspec
 from pilotage.meta.documents import Document
 from pilotage.meta.values import Value
 from pilotage.storage.interface import Entry
-from pilotage.testing.chaos.storage import resource_of
+from pilotage.testing.chaos.injection.storage import resource_of
 
 Path = tuple[str, ...]
 Flat = dict[Path, Any]

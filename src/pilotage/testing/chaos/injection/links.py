@@ -15,8 +15,8 @@ from pilotage.history.runs import CURRENT
 from pilotage.meta.objects import header
 from pilotage.rest import APIRequest, Page, Response, Transport, TransportWrapper, Verb, WatchEvent
 from pilotage.testing.chaos.faults import CLOCK_SECONDS, LATENCY_SECONDS, SLOW_SECONDS, Fault
+from pilotage.testing.chaos.injection.streams import Streams
 from pilotage.testing.chaos.session import MOST_WRITES, OWN, Session, Step, is_write, resource_name, verb_of
-from pilotage.testing.chaos.streams import Streams
 
 if TYPE_CHECKING:
     from pilotage.meta.mapping.mapper import RESTMapper, RESTMapping

@@ -1,0 +1,1 @@
+"""Where faults enter a run: requests, lists and watches, the storage, and the server of each life."""
