@@ -517,3 +517,14 @@ async def test_a_second_running_block_is_refused_with_what_to_do() -> None:
         ):
             async with environment.running():
                 raise AssertionError("the manager runs again")
+
+
+async def test_running_calls_a_setup_function_once_before_it_starts(pilotage_env: Environment) -> None:
+    called: list[object] = []
+
+    async def setup(manager: pt.Manager) -> None:
+        called.append(manager)
+
+    async with pilotage_env.running(setup) as manager:
+        await pilotage_env.run_until_idle()
+    assert called == [manager]

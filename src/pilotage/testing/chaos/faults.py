@@ -78,11 +78,6 @@ class Fault(Value, frozen=True, omit_defaults=True):
     def point(self) -> Point:
         return KINDS[self.kind].point
 
-    @property
-    def kills(self) -> bool:
-        """Whether the program is killed."""
-        return self.kind in ("killed-after", "killed-before", "down", "stale", "stale-start")
-
     def __str__(self) -> str:
         what = self.what or f"{self.point} {self.at}"
         text = KINDS[self.kind].text.format(f"{self.point} {self.at} ({what})" if self.what else what)

@@ -106,12 +106,6 @@ def flat(document: Document, roles: Mapping[str, str]) -> Flat:
     return {path: value for path, value in found.items() if path[:2] not in paths} if paths else found
 
 
-def values_at(document: Document, paths: Iterable[Path]) -> dict[Path, Any]:
-    """The values of an object at some paths."""
-    found = flat(document, {})
-    return {path: found[path] for path in paths if path in found}
-
-
 def decoded(entry: Entry) -> Document | None:
     """The object of an entry; None where it is none that is compared."""
     return next(_documents((entry,)), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from pilotage.storage.interface import Entry, Event, Operation
 from pilotage.storage.memory import MemoryStorage
@@ -47,10 +47,3 @@ def resource_of(key: str) -> str:
     """The resource of a stored object, as `secrets` or `deployments.apps`."""
     group, resource = key[len(PREFIX) :].split("/", 2)[:2]
     return resource if group == "core" else f"{resource}.{group}"
-
-
-def subject_of(event: Event) -> Iterator[Entry]:
-    """The entries of an event: the new one, else the one before."""
-    found = event.entry or event.previous
-    if found is not None:
-        yield found
