@@ -203,6 +203,7 @@ PLAIN_PARAMETERS = {
     "ObjectMeta.deletion_grace_period_seconds": "the wire has an integer",
     "ListOptions.timeout_seconds": "made by the client",
     "DeleteOptions.grace_period_seconds": "made by the client",
+    "Report.seconds": "a result",
     "Telemetry.power_limit_watts": "a reading",
     "Telemetry.power_usage_watts": "a reading",
     "RestListerWatcher.silence_seconds": "made by the client",
