@@ -13,8 +13,7 @@ from tests.chaos.hall.kit import Bug, Setup
 EACH = pytest.mark.parametrize("bug", HALL, ids=str)
 OWN_WRITES = pytest.mark.parametrize("bug", [bug for bug in HALL if bug.kind == "own write"], ids=str)
 READS = pytest.mark.parametrize("reads", [True, False], ids=["own-writes-read", "own-writes-not-read"])
-FEW, SOME, MANY = 30, 100, 1000
-ALL_KINDS_OF_FAULTS = 250
+FEW, SOME, ALL, MANY = 20, 60, 250, 1000
 
 
 def explored(bug: Bug, setup: Setup, plans: int, *faults: str, reads: bool = True) -> chaos.Report:
@@ -33,20 +32,20 @@ def found(bug: Bug, plans: int, *faults: str, reads: bool = True) -> list[str]:
 
 @EACH
 def test_a_published_bug_is_found(bug: Bug) -> None:
-    differences = found(bug, ALL_KINDS_OF_FAULTS, *filter(None, [bug.fault]))
+    differences = found(bug, SOME if bug.kind == "stale" else FEW, *filter(None, [bug.fault]))
     assert any(bug.difference in one for one in differences), differences
 
 
 @OWN_WRITES
 def test_a_write_that_the_program_does_not_see_is_found_where_reads_do_not_wait(bug: Bug) -> None:
-    differences = found(bug, ALL_KINDS_OF_FAULTS, "late", "hidden", reads=False)
+    differences = found(bug, SOME, "late", "hidden", reads=False)
     assert any(bug.difference in one for one in differences), differences
 
 
 @OWN_WRITES
 def test_the_defaults_prevent_that_a_program_does_not_see_its_writes(bug: Bug) -> None:
     assert bug.prevented
-    assert not found(bug, ALL_KINDS_OF_FAULTS, "late", "hidden", "repeated", "relist")
+    assert not found(bug, SOME, "late", "hidden", "repeated", "relist")
 
 
 @EACH
@@ -59,7 +58,7 @@ def test_the_fixed_form_survives(bug: Bug) -> None:
 @READS
 @EACH
 def test_a_published_bug_is_found_among_all_faults(bug: Bug, reads: bool) -> None:
-    differences = found(bug, ALL_KINDS_OF_FAULTS, reads=reads)
+    differences = found(bug, ALL, reads=reads)
     assert any(bug.difference in one for one in differences), differences
 
 

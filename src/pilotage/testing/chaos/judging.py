@@ -263,6 +263,8 @@ def _changed(run: Run, names: Names, paths: dict[str, frozenset[Path]]) -> dict[
 
 
 def _regenerated(run: Run, reference: Reference) -> Iterator[str]:
+    if any(fault.kind == "early" for fault in run.plan.faults):
+        return  # an object that is deleted and made again in one go has another value for a good reason
     for (_, path), title in _changed(run, reference.names, reference.stable).items():
         yield f"{title}: {path_text(path)} was generated again: the first value was stored, and is lost"
 
