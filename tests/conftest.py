@@ -42,6 +42,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--one-of-each", action="store_true", help="run each test with its first parameters only")
 
 
+@pytest.fixture(scope="session")
+def many_plans(pytestconfig: pytest.Config) -> int:
+    """How many plans of chaos a long test runs: a thousand, and with `--one-of-each` a hundred."""
+    return 100 if pytestconfig.getoption("--one-of-each") else 1000
+
+
 @pytest.hookimpl(trylast=True)  # among those that `-m` and `-k` have chosen
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--one-of-each"):

@@ -18,9 +18,10 @@ def test_a_correct_reconciler_survives(reconciler: type[Reconciler]) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("reads", [True, False], ids=["own-writes-read", "own-writes-not-read"])
 @EACH
-def test_a_correct_reconciler_survives_many_plans(reconciler: type[Reconciler], reads: bool) -> None:
+def test_a_correct_reconciler_survives_many_plans(reconciler: type[Reconciler], reads: bool, many_plans: int) -> None:
     options = ManagerOptions(handle_signals=False, read_your_writes=reads)
-    report = chaos.explore(scenario_of(reconciler), plans=1000, seed=1, options=options)
+    report = chaos.explore(scenario_of(reconciler), plans=many_plans, seed=1, options=options)
     assert not report.failures, str(report)
