@@ -15,9 +15,9 @@ COLLABORATORS = ("info", "schema", "strategy", "admission", "context", "conversi
 NO_STEPS = {
     "_first", "_size", "Attributes", "DefinitionNames", "context.admission_of",
     "context.conversions", "context.key", "context.suffix", "context.uid", "conversions.run", "info.details",
-    "info.invalid", "offload", "records.encode", "records.unstored", "shaped",
+    "info.invalid", "offload", "records.decode", "records.encode", "records.to_json", "records.unstored", "shaped",
 }  # fmt: skip
-"""Calls that change and refuse nothing: values, names, the bytes of the answer."""
+"""Calls that change and refuse nothing: values, names, copies, the bytes of the answer."""
 STORED = {"insert"}
 """What both ways call to store the bytes."""
 
