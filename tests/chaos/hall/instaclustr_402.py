@@ -1,8 +1,7 @@
 """instaclustr/cassandra-operator#402: the claims of a running datacenter are deleted.
 
-After a restart the operator reads from an API server that is behind: it
-shows the deletion of an earlier datacenter. The operator deletes all claims with
-the labels of that datacenter, which the claims of the running one have, too.
+After a restart the operator reads from an API server that is behind: it shows the deletion of an earlier datacenter.
+The operator deletes all claims with the labels of that one, which the claims of the running one have, too.
 """
 
 from __future__ import annotations
