@@ -101,7 +101,7 @@ class GoesBySteps(Reconciler):
 
 
 class KeepsPassword(Reconciler):
-    """What is generated is stored first, and used only as it is stored."""
+    """What is generated is stored first, and used only as it is stored, for this shop."""
 
     async def ensure(self, shop: Shop) -> None:
         secret = await self.client.find(Secret, shop.metadata.name, namespace=kit.NAMESPACE)
@@ -109,6 +109,8 @@ class KeepsPassword(Reconciler):
             secret = Secret(metadata=kit.meta(), string_data={"password": secrets.token_hex(8)})
             pt.set_controller_reference(shop, secret)
             secret = await self.client.create(secret)
+        if not pt.is_controlled_by(secret, shop):
+            return  # of an earlier shop of this name: the event of its removal follows
         digest = hashlib.sha256(secret.data["password"].encode()).hexdigest()
         await pt.create_or_patch(self.client, self.config(shop, digest=digest), owner=shop)
 
