@@ -1,9 +1,9 @@
 # The exports of the package, for type checkers and for `__init__.py`, which reads the module of each name from here.
 # One import to a line: `from module import Name as Name`.
 
-from pilotage.testing.chaos.edits import Edit as Edit
-from pilotage.testing.chaos.edits import Edits as Edits
-from pilotage.testing.chaos.edits import edits as edits
+from pilotage.testing.chaos.editing import Edit as Edit
+from pilotage.testing.chaos.editing import Edits as Edits
+from pilotage.testing.chaos.editing import edits as edits
 from pilotage.testing.chaos.exploring import explore as explore
 from pilotage.testing.chaos.exploring import replay as replay
 from pilotage.testing.chaos.faults import Fault as Fault

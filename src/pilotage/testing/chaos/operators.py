@@ -12,7 +12,7 @@ from pilotage.meta.documents import Document, copied
 from pilotage.meta.forms import gvk_of
 from pilotage.meta.models import ObjectMeta, Resource
 from pilotage.meta.unstructured import Unstructured
-from pilotage.testing.chaos.edits import Edit, edits
+from pilotage.testing.chaos.editing import Edit, edits
 from pilotage.testing.chaos.lives import Setup
 from pilotage.testing.chaos.plan import Plan
 from pilotage.testing.chaos.runs import ScenarioRunner
