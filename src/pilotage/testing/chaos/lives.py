@@ -90,9 +90,9 @@ class Life:
             self._link.cut()
         self._program.depose(self, send)
 
-    def mend(self) -> None:
+    def restore(self) -> None:
         if self._link is not None and not self.killed.is_set():
-            self._link.mend()
+            self._link.restore()
 
     @property
     def is_behind(self) -> bool:
@@ -208,7 +208,7 @@ class Program:
             self.session.say(f"the write of life {life.number} arrives, and life {other.number} leads")
             with suppress(PilotageError):
                 await send()
-            life.mend()
+            life.restore()
             life.killed.set()
 
     async def _announce(self, event: asyncio.Event) -> None:

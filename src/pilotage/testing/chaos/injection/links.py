@@ -40,10 +40,10 @@ class Link(TransportWrapper):
         self._open.set()
 
     def cut(self) -> None:
-        """Pass nothing, until `mend`."""
+        """Pass nothing, until `restore`."""
         self._open.clear()
 
-    def mend(self) -> None:
+    def restore(self) -> None:
         self._open.set()
 
     async def passable(self) -> None:
