@@ -326,7 +326,8 @@ async def test_what_a_predicate_has_decoded_is_not_kept() -> None:
         await other.create(config())
         await asyncio.sleep(1)
         assert of(manager)
-        assert [sys.getrefcount(each) for each in decoded] == [3]  # the list, this loop and the call
+        here = 3 if sys.version_info < (3, 14) else 2  # the list, this loop and, before 3.14, the call
+        assert [sys.getrefcount(each) for each in decoded] == [here]
 
 
 async def test_every_reconcile_of_random_events_has_all_its_causes() -> None:

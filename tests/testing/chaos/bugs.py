@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -283,7 +284,9 @@ def scenario_of(reconciler: type[Reconciler], steps: tuple[Step, ...], *, togeth
             await env.run_until_idle()
             for step in steps:
                 await step(env.client)
-                if not together:
+                if together:
+                    await asyncio.sleep(1)  # virtual: without faults, the caches have seen the step by then
+                else:
                     await env.run_until_idle()
             await env.run_until_idle()
 
