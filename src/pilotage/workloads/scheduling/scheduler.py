@@ -62,7 +62,7 @@ class Scheduler:
         return self._take(event, after)
 
     def _has_bound(self, before: PodView | None, after: PodView) -> bool:
-        """Whether an event only tells of a binding that was made here."""
+        """Whether an event only reports a binding that was made here."""
         known = self.placement.pod(after.key)
         if known is None or before is None or before.node or self.placement.node_of(after.key) != after.node:
             return False

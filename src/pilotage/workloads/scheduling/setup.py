@@ -1,4 +1,4 @@
-"""The scheduler as a controller: the events that it is told of, and its one request."""
+"""The scheduler as a controller: the events that it receives, and its one request."""
 
 from __future__ import annotations
 
